@@ -7,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{Addresses, IpHeader, Payload, TcpHeader, write_tcp};
-use gridhaul_measure::capture::{CapturedPacket, MessageScanner, Route, Tap};
-use gridhaul_measure::settings::DirectKind;
+use gridhaul_protocols::capture::{CapturedPacket, MessageScanner, Route, Tap};
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::settings::DirectKind;
 use gridhaul_scenario::units::Instant;
 use libfuzzer_sys::fuzz_target;
 

@@ -6,9 +6,8 @@
 
 #![no_main]
 
-use gridhaul_measure::agent::framing::write_preface;
-use gridhaul_measure::agent::session::{Action, Session};
 use gridhaul_protocols::c37_118::{self, Synchrophasor};
+use gridhaul_protocols::control_channel::{Action, Session, write_preface};
 use gridhaul_protocols::dnp3;
 use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_protocols::iec104::{self, Station};

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
+use gridhaul_measure::broker::Broker;
 use gridhaul_measure::place::Sites;
+use gridhaul_protocols::settings::{BrokerProgram, BrokerSettings};
 use gridhaul_testing::{find_program, has_program};
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ fn summary(done: &Output) -> Value {
 
 fn mosquitto_with_tls() -> Broker {
     let settings = BrokerSettings { nodelay: true, tls: true };
-    BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap()
+    Broker::start(BrokerProgram::Mosquitto, &Sites::loopback().to, settings).unwrap()
 }
 
 #[test]

@@ -13,12 +13,18 @@
 //! | [`payload`] | encodings of a set of values: JSON, Protobuf, raw, XER, DLMS |
 //! | [`overhead`] | bytes of a message by layer, by formula |
 //! | [`corruption`] | effect of bit errors on each encoding |
+//! | [`settings`] | settings of the protocols and of brokers as data |
+//! | [`message_header`], [`capture`] | identification of a message; messages in captured packets |
+//! | [`control_channel`] | messages between both machines of a measurement |
 //!
 //! Time is an argument. No function opens a socket, starts a thread, or reads a clock.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::self_named_module_files)]
 
 pub mod c37_118;
+pub mod capture;
+pub mod control_channel;
 pub mod corruption;
 pub mod dlms;
 pub mod dnp3;
@@ -27,6 +33,7 @@ pub mod framing;
 pub mod goose;
 pub mod iec104;
 pub mod iec61850;
+pub mod message_header;
 pub mod modbus;
 pub mod mqtt;
 pub mod nanomsg;
@@ -34,6 +41,7 @@ pub mod overhead;
 pub mod payload;
 pub mod process_bus;
 pub mod sampled_values;
+pub mod settings;
 pub mod xmpp;
 pub mod zmtp;
 

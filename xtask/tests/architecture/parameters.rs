@@ -1,8 +1,6 @@
 //! Parameters that are anonymous tuples of equal types: a caller can exchange the values without an
 //! error of the compiler. A struct or separate parameters name them.
 
-use std::path::Path;
-
 use crate::repository::{read, rust_files};
 use crate::source::without_comments;
 
@@ -18,9 +16,6 @@ const EXCEPTIONS: [&str; 8] = [
     "xtask/src/bench/three/agreement.rs: fn pair",
     "xtask/src/test/suites.rs: fn is",
 ];
-
-/// Crates whose functions are not checked, because they are being divided.
-const UNCHECKED: [&str; 2] = ["crates/gridhaul-measure", "crates/gridhaul-protocols"];
 
 /// The names of functions with such a parameter.
 fn functions(code: &str) -> Vec<String> {
@@ -90,9 +85,6 @@ fn is_tuple_of_equals(parameter: &str) -> bool {
 fn no_parameter_is_a_tuple_of_equal_types() {
     let mut found = Vec::new();
     for path in rust_files(&["crates", "conformance", "xtask"]) {
-        if UNCHECKED.iter().any(|folder| path.starts_with(Path::new(folder))) {
-            continue;
-        }
         let names = functions(&without_comments(&read(&path)));
         found.extend(names.iter().map(|name| format!("{}: fn {name}", path.display())));
     }

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use gridhaul_protocols::control_channel::Report;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::message::Report;
 use crate::clock::{Exchange, LocalTime, RemoteClock};
 use crate::method::{Arrivals, Ledger, Message, REPORTED_WITHIN, Schedule};
 
@@ -75,7 +75,8 @@ impl Accounting {
     /// `is_returned` if the other end sends messages back.
     #[must_use]
     pub fn new(
-        (schedule, horizon): (Schedule, Duration),
+        schedule: Schedule,
+        horizon: Duration,
         start: Instant,
         clock: RemoteClock,
         is_returned: bool,
@@ -185,7 +186,7 @@ impl Accounting {
     /// Closes the first `sent` messages regardless of their horizon, at the end of a run. If the
     /// run is not complete, those that had not arrived by the last report have an unknown fate.
     pub fn finish(&mut self, sent: u64, is_complete: bool) {
-        while let Some(message) = rest(&mut self.one_way, sent, (is_complete, self.covered)) {
+        while let Some(message) = rest(&mut self.one_way, sent, is_complete, self.covered) {
             self.close(message);
         }
     }
@@ -197,7 +198,7 @@ impl Accounting {
 
     /// The next of the first `sent` messages that were to be sent back, at the end of a run.
     pub fn poll_round_trip_rest(&mut self, sent: u64, is_complete: bool) -> Option<Message> {
-        rest(self.round_trip.as_mut()?, sent, (is_complete, self.covered))
+        rest(self.round_trip.as_mut()?, sent, is_complete, self.covered)
     }
 
     /// Messages to the agent whose fate is unknown, because the agent has not reported it.
@@ -282,7 +283,7 @@ impl Accounting {
 }
 
 /// The next message of a ledger at the end of a run.
-fn rest(ledger: &mut Ledger, sent: u64, (is_complete, until): (bool, Instant)) -> Option<Message> {
+fn rest(ledger: &mut Ledger, sent: u64, is_complete: bool, until: Instant) -> Option<Message> {
     if is_complete { ledger.poll_rest(sent) } else { ledger.poll_known(sent, until) }
 }
 

@@ -63,7 +63,7 @@ fn run_with(
     let schedule = Schedule::new(RATE as f64, messages);
     let total = schedule.total();
     let mut accounting =
-        Accounting::new((schedule, horizon), at(START), RemoteClock::default(), true);
+        Accounting::new(schedule, horizon, at(START), RemoteClock::default(), true);
     let arrives = |sequence: u64| path.lost_every == 0 || !sequence.is_multiple_of(path.lost_every);
     let sent_at = |sequence: u64| START + (sequence * 1_000 / RATE) as i64 * MS;
     let (mut sent, mut reported) = (0, 0);

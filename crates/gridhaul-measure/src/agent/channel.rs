@@ -17,7 +17,8 @@ use rustls::{
     ServerConfig, ServerConnection, SignatureScheme,
 };
 
-use super::secret::{AgentKey, Fingerprint, SecretError};
+use super::secret::{AgentKey, SecretError, fingerprint};
+use crate::measurement::Fingerprint;
 use crate::protocol::has_nothing_arrived;
 
 /// Longest time for which a write waits for a peer that does not read.
@@ -47,7 +48,7 @@ pub(super) fn server_config(
     let signing = provider.key_provider.load_private_key(key.0.clone_key()).map_err(unusable)?;
     let no_public = || SecretError::Key("the private key has no public key".into());
     let public = signing.public_key().ok_or_else(no_public)?.to_vec();
-    let fingerprint = Fingerprint::of(&public);
+    let fingerprint = fingerprint(&public);
     let certified = CertifiedKey::new(vec![CertificateDer::from(public)], signing);
     let resolver = AlwaysResolvesServerRawPublicKeys::new(Arc::new(certified));
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -86,7 +87,7 @@ impl ServerCertVerifier for PinnedKey {
         _ocsp: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let presented = Fingerprint::of(key);
+        let presented = fingerprint(key);
         *self.presented.lock().unwrap_or_else(PoisonError::into_inner) = Some(presented);
         if presented == self.expected {
             Ok(ServerCertVerified::assertion())

@@ -8,14 +8,17 @@ use std::sync::mpsc::SyncSender;
 use std::time;
 
 use gridhaul_linux::{Clock, request_realtime_priority};
+use gridhaul_protocols::control_channel::{
+    FRAME_MAX, FrameError, FrameReader, ReceiverSpec, Reply, Report, Request, Started,
+    write_message, write_preface,
+};
 use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
 use super::channel::{Channel, PinnedKey};
-use super::framing::{FRAME_MAX, FrameError, FrameReader, write_message, write_preface};
-use super::message::{ReceiverSpec, Reply, Report, Request, Started};
-use super::secret::{Fingerprint, Token};
+use super::secret::Token;
 use crate::clock::Exchange;
+use crate::measurement::Fingerprint;
 
 /// Time for the connection and the token.
 const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
@@ -48,7 +51,8 @@ pub struct AgentAddress {
 pub enum ControllerError {
     /// Nothing listens at the address.
     #[error(
-        "cannot connect to the agent at {address}: {source}\n  help: start `gridhaul measure agent` on the other machine, and permit \
+        "cannot connect to the agent at {address}: {source}\n  help: start `gridhaul measure \
+         agent` on the other machine, and permit \
          this port in its firewall"
     )]
     Connect {
@@ -59,7 +63,8 @@ pub enum ControllerError {
     },
     /// The agent has another key.
     #[error(
-        "the agent at {address} has the fingerprint {presented}, which is not the one of --fingerprint\n  help: compare it with the \
+        "the agent at {address} has the fingerprint {presented}, which is not the one of \
+         --fingerprint\n  help: compare it with the \
          line that the agent printed; a machine between both may pretend to be the agent"
     )]
     Fingerprint {
@@ -170,7 +175,8 @@ impl Controller {
     pub fn run(
         &mut self,
         clock: Clock,
-        (interval, quick): (Duration, u64),
+        interval: Duration,
+        quick: u64,
         events: &SyncSender<ControlEvent>,
         stop: &AtomicBool,
     ) {

@@ -3,11 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::control_channel::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
+use gridhaul_protocols::settings::ReconnectPolicy;
 
-use super::message::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
 use crate::protocol::{
-    Protocol, ProtocolError, Publisher, ReconnectPolicy, SendingEnd, Settings, ThroughBroker, Udp,
+    Protocol, ProtocolError, Publisher, SendingEnd, ThroughBroker, Udp, direct, frame_stream,
+    modbus,
 };
+use crate::settings::Settings;
 
 /// The ends of a run on this machine.
 #[derive(Debug)]
@@ -34,11 +37,12 @@ impl ListeningPublisher {
     /// There is no route to the agent, or the socket cannot be opened.
     pub fn open(
         spec: &mut ReceiverSpec,
-        (agent, device): (IpAddr, Option<&str>),
+        agent: IpAddr,
+        device: Option<&str>,
         clock: Clock,
     ) -> Result<Self, ProtocolError> {
         if let (ReceiverProtocol::Frames(stream), Some(device)) = (&spec.protocol, device) {
-            return Ok(Self(Some(stream.publisher(device, clock)?)));
+            return Ok(Self(Some(frame_stream::publisher(stream, device, clock)?)));
         }
         let ReceiverProtocol::Direct { settings, publisher } = &mut spec.protocol else {
             return Ok(Self(None));
@@ -46,7 +50,7 @@ impl ListeningPublisher {
         if !settings.publisher_listens() {
             return Ok(Self(None));
         }
-        let (end, address) = settings.publisher(local_address(agent)?, clock, None)?;
+        let (end, address) = direct::publisher(settings, local_address(agent)?, clock, None)?;
         *publisher = Some(address);
         Ok(Self(Some(end)))
     }
@@ -60,9 +64,11 @@ impl ListeningPublisher {
 /// A socket cannot be opened, or the other end refuses a client or does not connect.
 pub fn connect_ends(
     spec: &ReceiverSpec,
-    (started, listening): (&Started, ListeningPublisher),
+    started: &Started,
+    listening: ListeningPublisher,
     clock: Clock,
-    (is_returned, reconnect): (bool, ReconnectPolicy),
+    is_returned: bool,
+    reconnect: ReconnectPolicy,
 ) -> Result<Ends, ProtocolError> {
     let alone = |publisher| SendingEnd { publisher, returns: None };
     let (mut sending, protocol): (_, Box<dyn Protocol>) = match &spec.protocol {
@@ -70,17 +76,17 @@ pub fn connect_ends(
             (Udp.sender(started.address, clock, is_returned)?, Box::new(Udp))
         }
         ReceiverProtocol::Frames(stream) => {
-            (alone(listening.0.ok_or(ProtocolError::Closed)?), stream.protocol())
+            (alone(listening.0.ok_or(ProtocolError::Closed)?), frame_stream::protocol(stream))
         }
         ReceiverProtocol::Modbus(modbus) => {
-            (alone(modbus.publisher(started.address, clock)?), Box::new(*modbus))
+            (alone(modbus::publisher(modbus, started.address, clock)?), Box::new(*modbus))
         }
         ReceiverProtocol::Direct { settings, .. } => {
             let publisher = match listening.0 {
                 Some(publisher) => publisher,
                 None => {
                     let local = unspecified(started.address.ip());
-                    settings.publisher(local, clock, Some(started.address))?.0
+                    direct::publisher(settings, local, clock, Some(started.address))?.0
                 }
             };
             (alone(publisher), Box::new(*settings))

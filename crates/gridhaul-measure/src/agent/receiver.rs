@@ -7,23 +7,27 @@ use std::sync::mpsc::{Receiver as Queue, SyncSender, TrySendError, sync_channel}
 use std::thread::{self, JoinHandle};
 
 use gridhaul_linux::{Clock, request_realtime_priority};
-use gridhaul_scenario::units::Instant;
-
-use super::message::{
+use gridhaul_protocols::control_channel::{
     BrokerChoice, ReceiverProtocol, ReceiverSpec, Report, Started, StartedBroker,
 };
+use gridhaul_protocols::message_header::{Header, HeaderError};
+use gridhaul_protocols::settings::{BrokerProgram, BrokerSettings, ClientSettings};
+use gridhaul_scenario::units::Instant;
+
 use crate::broker::{Broker, BrokerError};
 use crate::clock::InjectedClock;
-use crate::method::{Header, HeaderError};
 use crate::place::Site;
-use crate::protocol::{ProtocolError, Received, ReceivingEnd, Subscriber, ThroughBroker, Udp};
-use crate::settings::{BrokerProgram, BrokerSettings, ClientSettings};
+use crate::protocol::{
+    ProtocolError, Received, ReceivingEnd, Subscriber, ThroughBroker, Udp, direct, frame_stream,
+    modbus,
+};
 
 /// Arrivals between two reports.
 const QUEUE: usize = 1 << 17;
 
 /// Why an agent does not receive frames.
-const NO_INTERFACE: &str = "the agent was started without --interface, and receives no frames; start it with the interface of the network under test";
+const NO_INTERFACE: &str = "the agent was started without --interface, and receives no frames; \
+    start it with the interface of the network under test";
 
 /// The clock of an agent.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +89,8 @@ impl Receiver {
     /// The socket, the broker or its client cannot be started.
     pub(super) fn start(
         spec: &ReceiverSpec,
-        (local, device): (IpAddr, Option<&str>),
+        local: IpAddr,
+        device: Option<&str>,
         clock: Clock,
         earlier: Option<Self>,
     ) -> Result<(Self, Started), String> {
@@ -100,14 +105,14 @@ impl Receiver {
             }
             ReceiverProtocol::Frames(stream) => {
                 let device = device.ok_or(NO_INTERFACE)?;
-                open(stream.receiver(device, address, clock))?
+                open(frame_stream::receiver(stream, device, address, clock))?
             }
-            ReceiverProtocol::Modbus(modbus) => open(modbus.receiver(address, clock))?,
+            ReceiverProtocol::Modbus(modbus) => open(modbus::receiver(modbus, address, clock))?,
             ReceiverProtocol::Direct { settings, publisher } => {
-                open(settings.receiver(address, clock, *publisher))?
+                open(direct::receiver(settings, address, clock, *publisher))?
             }
             ReceiverProtocol::Broker { clients, broker } => {
-                through_broker(clients, (broker, kept), address, clock)?
+                through_broker(clients, broker, kept, address, clock)?
             }
         };
         let ReceivingEnd { subscriber, address } = end;
@@ -193,7 +198,8 @@ fn receive(
 /// A subscriber of a broker, which the agent starts unless the controller names one.
 fn through_broker(
     clients: &ClientSettings,
-    (choice, kept): (&BrokerChoice, Option<OwnBroker>),
+    choice: &BrokerChoice,
+    kept: Option<OwnBroker>,
     address: IpAddr,
     clock: Clock,
 ) -> Result<(ReceivingEnd, Option<OwnBroker>), String> {
@@ -205,7 +211,8 @@ fn through_broker(
             let own = match kept.filter(|kept| kept.requested == requested) {
                 Some(kept) => kept,
                 None => {
-                    let broker = requested.0.start(&Site::at(address), *settings).map_err(text)?;
+                    let broker =
+                        Broker::start(requested.0, &Site::at(address), *settings).map_err(text)?;
                     OwnBroker { broker, requested }
                 }
             };

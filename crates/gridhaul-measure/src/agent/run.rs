@@ -16,7 +16,7 @@ use crate::clock::{ClockQuality, RemoteClock};
 use crate::log::LogError;
 use crate::method::{Message, Summary};
 use crate::protocol::SendingEnd;
-use crate::run::transfer::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
+use crate::transfer::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
 
 /// Time between two exchanges.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -57,7 +57,8 @@ pub struct RemoteOutcome {
 /// the agent is gone: rows until then are written, and the outcome has a fault.
 pub fn measure_with_agent(
     plan: &Plan,
-    (controller, ends): (&mut Controller, Ends),
+    controller: &mut Controller,
+    ends: Ends,
     clock: Clock,
     logs: RemoteLogs<'_>,
     observe: &dyn Fn(u64),
@@ -73,12 +74,24 @@ pub fn measure_with_agent(
     thread::scope(|scope| {
         let (done, scheduled) = (&done, &scheduled);
         let quick = FIRST_EXCHANGES as u64;
-        scope.spawn(move || controller.run(clock, (INTERVAL, quick), &control, done));
+        scope.spawn(move || controller.run(clock, INTERVAL, quick, &control, done));
         let (remote, fault) = first_exchanges(&replies);
         let start = clock.now() + LEAD;
-        let target = (plan.schedule, plan.horizon);
-        let accounting = Accounting::new(target, start, remote, is_returned);
-        let mut run = Run::new((plan, clock, start), accounting, is_returned, (logs, fault));
+        let accounting = Accounting::new(plan.schedule, plan.horizon, start, remote, is_returned);
+        let empty = || Summary::new(&plan.schedule);
+        let mut run = Run {
+            clock,
+            start,
+            accounting,
+            logs,
+            estimate: empty(),
+            earliest: empty(),
+            latest: empty(),
+            round_trip: is_returned.then(empty),
+            generated: false,
+            fault,
+            refusal: None,
+        };
         if run.fault.is_none() {
             let departures = events.clone();
             let stops = [stop, done];
@@ -127,29 +140,7 @@ struct Run<'a> {
     refusal: Option<String>,
 }
 
-impl<'a> Run<'a> {
-    fn new(
-        (plan, clock, start): (&Plan, Clock, Instant),
-        accounting: Accounting,
-        is_returned: bool,
-        (logs, fault): (RemoteLogs<'a>, Option<String>),
-    ) -> Self {
-        let empty = || Summary::new(&plan.schedule);
-        Self {
-            clock,
-            start,
-            accounting,
-            logs,
-            estimate: empty(),
-            earliest: empty(),
-            latest: empty(),
-            round_trip: is_returned.then(empty),
-            generated: false,
-            fault,
-            refusal: None,
-        }
-    }
-
+impl Run<'_> {
     fn account(
         &mut self,
         queue: &Receiver<RunEvent>,

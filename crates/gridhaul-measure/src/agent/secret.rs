@@ -1,10 +1,9 @@
-//! Token, key and fingerprint of an agent.
+//! Token and key of an agent.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use ring::digest::{SHA256, digest};
 use ring::hmac;
@@ -12,8 +11,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::Ed25519KeyPair;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::measurement::{FINGERPRINT_BYTES, Fingerprint};
 
 /// Environment variable with the token, where no file is named.
 pub const TOKEN_VARIABLE: &str = "GRIDHAUL_AGENT_TOKEN";
@@ -21,24 +21,20 @@ pub const TOKEN_VARIABLE: &str = "GRIDHAUL_AGENT_TOKEN";
 /// Bytes of a token. The shortest one has 64 bits in hexadecimal digits.
 const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 16..=256;
 
-/// Bytes of a fingerprint: SHA-256.
-const FINGERPRINT_BYTES: usize = 32;
-
-/// Name of the hash before a fingerprint.
-const FINGERPRINT_PREFIX: &str = "sha256:";
-
 /// Why a token, key or fingerprint cannot be used.
 #[derive(Debug, Error)]
 pub enum SecretError {
     /// Neither file nor variable.
     #[error(
-        "no token: neither --token-file nor {TOKEN_VARIABLE} is given\n  help: make one with `openssl rand -hex 16` and give it to both \
+        "no token: neither --token-file nor {TOKEN_VARIABLE} is given\n  help: make one with \
+         `openssl rand -hex 16` and give it to both \
          machines"
     )]
     NoToken,
     /// The token is too short or too long.
     #[error(
-        "{origin}: the token has {length} B; expected {} to {} B on one line\n  help: make one with `openssl rand -hex 16`",
+        "{origin}: the token has {length} B; expected {} to {} B on one line\n  help: make one \
+         with `openssl rand -hex 16`",
         TOKEN_BYTES.start(), TOKEN_BYTES.end()
     )]
     TokenLength {
@@ -78,14 +74,6 @@ impl fmt::Debug for Token {
         f.debug_struct("Token").finish_non_exhaustive()
     }
 }
-
-/// SHA-256 of the public key of an agent (`SubjectPublicKeyInfo` in DER, RFC 7250).
-/// In files: its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "String", into = "String")]
-#[cfg_attr(feature = "schema", schemars(with = "String"))]
-pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
 
 /// The private key of an agent.
 #[derive(Debug)]
@@ -162,58 +150,11 @@ impl AgentKey {
     }
 }
 
-impl Fingerprint {
-    /// The fingerprint of a public key in DER.
-    pub(super) fn of(public_key: &[u8]) -> Self {
-        let mut bytes = [0; FINGERPRINT_BYTES];
-        bytes.copy_from_slice(digest(&SHA256, public_key).as_ref());
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(FINGERPRINT_PREFIX)?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl TryFrom<String> for Fingerprint {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Fingerprint> for String {
-    fn from(fingerprint: Fingerprint) -> Self {
-        fingerprint.to_string()
-    }
-}
-
-impl FromStr for Fingerprint {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || {
-            format!(
-                "expected {FINGERPRINT_PREFIX} and {} hexadecimal digits, as the agent prints at its start",
-                2 * FINGERPRINT_BYTES
-            )
-        };
-        let digits = text.trim().strip_prefix(FINGERPRINT_PREFIX).ok_or_else(expected)?;
-        if digits.len() != 2 * FINGERPRINT_BYTES || !digits.bytes().all(|it| it.is_ascii_hexdigit())
-        {
-            return Err(expected());
-        }
-        let mut bytes = [0; FINGERPRINT_BYTES];
-        for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| expected())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| expected())?;
-        }
-        Ok(Self(bytes))
-    }
+/// The fingerprint of a public key in DER.
+pub(super) fn fingerprint(public_key: &[u8]) -> Fingerprint {
+    let mut bytes = [0; FINGERPRINT_BYTES];
+    bytes.copy_from_slice(digest(&SHA256, public_key).as_ref());
+    Fingerprint::new(bytes)
 }
 
 /// A random number of a run.
@@ -270,15 +211,5 @@ mod tests {
         assert!(Token::read(Some(&path)).unwrap().is_equal("0123456789abcdef"));
         let error = AgentKey::read(&path).unwrap_err().to_string();
         assert!(error.contains("openssl genpkey"), "{error}");
-    }
-
-    #[test]
-    fn a_fingerprint_is_read_as_it_is_printed() {
-        let fingerprint = Fingerprint::of(b"key");
-        assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
-        let text = fingerprint.to_string();
-        for wrong in ["", "sha256:", &text[..70], &text[7..], &text.replace("2c", "2+")] {
-            assert!(wrong.parse::<Fingerprint>().is_err(), "{wrong}");
-        }
     }
 }

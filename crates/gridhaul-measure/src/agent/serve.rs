@@ -8,14 +8,15 @@ use std::thread;
 use std::time;
 
 use gridhaul_linux::request_realtime_priority;
+use gridhaul_protocols::control_channel::{Action, Session};
 use rustls::ServerConfig;
 use socket2::SockRef;
 use thiserror::Error;
 
 use super::channel::{Channel, server_config};
 use super::receiver::{AgentClock, Receiver, plain_ip};
-use super::secret::{AgentKey, Fingerprint, SecretError, Token};
-use super::session::{Action, Session};
+use super::secret::{AgentKey, SecretError, Token};
+use crate::measurement::Fingerprint;
 
 /// Connections at the same time; further ones are refused with a reason.
 const CONNECTIONS: usize = 8;
@@ -37,7 +38,8 @@ const READ: usize = 16 * 1024;
 pub enum AgentError {
     /// The address cannot be used.
     #[error(
-        "--listen: cannot listen at {address}: {source}\n  help: choose an address of this machine and a free port"
+        "--listen: cannot listen at {address}: {source}\n  help: choose an address of this \
+         machine and a free port"
     )]
     Listen {
         /// Address.
@@ -183,10 +185,8 @@ impl Agent {
                         session.handle_authenticated(result, clock.now());
                     }
                     Action::Start(spec) => {
-                        let started = {
-                            let place = (local, self.device.as_deref());
-                            Receiver::start(&spec, place, clock, receiver.take())
-                        };
+                        let device = self.device.as_deref();
+                        let started = Receiver::start(&spec, local, device, clock, receiver.take());
                         let started = started.map(|(started, reply)| {
                             receiver = Some(started);
                             // Answers are sent without waiting for programs of this machine.

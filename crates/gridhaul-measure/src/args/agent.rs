@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
-use gridhaul_measure::agent::Fingerprint;
+use gridhaul_measure::measurement::Fingerprint;
 
-use crate::command::EXIT_CODES;
+use super::exit_codes::EXIT_CODES;
 
 /// Arguments of `agent`.
 #[derive(Debug, Clone, Args)]

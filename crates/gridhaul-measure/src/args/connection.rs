@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gridhaul_measure::broker::BrokerUrl;
-use gridhaul_measure::measurement;
+use gridhaul_measure::measurement::{self, BrokerUrl};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 

@@ -1,25 +1,19 @@
 //! Options without an effect on a measurement, and values that contradict each other. Without these
 //! checks, a comparison of `--qos 0` with `--qos 1` over AMQP would compare two equal runs.
 
+use std::path::PathBuf;
+
 use anyhow::anyhow;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, CommandFactory, ValueEnum};
 use gridhaul_scenario::scenario::Diagnostic;
 
 use super::fill::{Options, ReadOptions, options};
+use super::keys::option_of;
 use super::{Cli, Command, FailingPart, ProtocolArgs, ProtocolName, RemoteArgs};
 
 /// A network for which a system is named, so that options of emulated networks are read.
 const ANY_SYSTEM: &str = "ethernet";
-
-/// Whether an option of `latency`, by its identifier, has an effect with a protocol over an
-/// emulated network.
-pub(crate) fn applies(option: &str, protocol: ProtocolName) -> anyhow::Result<bool> {
-    let words = ["measure", "latency", &protocol.name()].map(str::to_owned);
-    let matches = Cli::command().try_get_matches_from(words)?;
-    let command = Cli::from_arg_matches(&matches)?.command;
-    Ok(command.at(Circumstances::Emulated).reads(option))
-}
 
 /// Circumstances under which an option may have an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +32,25 @@ impl Command {
     /// # Errors
     /// An option on the command line has no effect, or values contradict each other.
     pub(crate) fn options(&self, matches: &ArgMatches) -> anyhow::Result<Option<Options>> {
-        let read = ReadOptions::default();
-        let Some(found) = options(self, &read) else { return Ok(None) };
-        for option in given(matches) {
-            if !read.contains(&option) {
-                return Err(self.without_effect(&option));
-            }
-        }
+        let Some(found) = self.unchecked_options(matches)? else { return Ok(None) };
         match found.measurement.diagnostics().first() {
             Some(diagnostic) => Err(in_terms_of_options(diagnostic)),
+            None => Ok(Some(found)),
+        }
+    }
+
+    /// The same without a check whether values contradict each other.
+    ///
+    /// # Errors
+    /// An option on the command line has no effect.
+    pub(crate) fn unchecked_options(
+        &self,
+        matches: &ArgMatches,
+    ) -> anyhow::Result<Option<Options>> {
+        let read = ReadOptions::default();
+        let Some(found) = options(self, &read) else { return Ok(None) };
+        match given(matches).iter().find(|option| !read.contains(option)) {
+            Some(option) => Err(self.without_effect(option)),
             None => Ok(Some(found)),
         }
     }
@@ -57,7 +61,8 @@ impl Command {
         let error = |with: &str, remedy: &str| {
             anyhow!("--{name} has no effect with {with}\n  help: {remedy}")
         };
-        let Some((common, remote)) = self.measured() else { return anyhow!("--{name}: no effect") };
+        let mut own = self.clone();
+        let Some((common, remote)) = own.measured() else { return anyhow!("--{name}: no effect") };
         if let Self::Outage(args) = self
             && args.part() == FailingPart::Observed
             && option == "start"
@@ -74,7 +79,8 @@ impl Command {
                     error("--agent", "leave it out, or measure on one machine")
                 } else {
                     anyhow!(
-                        "--{name} needs an emulated network\n  help: add --scenario FILE or --system NAME"
+                        "--{name} needs an emulated network\n  help: add --scenario FILE or \
+                         --system NAME"
                     )
                 };
             }
@@ -98,7 +104,7 @@ impl Command {
     /// The same command under other circumstances.
     fn at(&self, circumstances: Circumstances) -> Self {
         let mut command = self.clone();
-        if let Some((common, remote)) = command.measured_mut() {
+        if let Some((common, remote)) = command.measured() {
             if circumstances != Circumstances::Given {
                 remote.agent = None;
             }
@@ -110,32 +116,27 @@ impl Command {
     }
 
     /// The same command with another protocol.
-    fn with(&self, protocol: ProtocolName) -> Self {
+    pub(crate) fn with(&self, protocol: ProtocolName) -> Self {
         let mut command = self.clone();
-        if let Some((common, _)) = command.measured_mut() {
+        if let Some((common, _)) = command.measured() {
             common.protocol = protocol;
         }
         command
     }
 
-    /// The options of a measurement, and those of the other machine.
-    pub(super) const fn measured(&self) -> Option<(&ProtocolArgs, &RemoteArgs)> {
-        match self {
-            Self::Latency(args) | Self::Reliability(args) => Some((&args.run.common, &args.remote)),
-            Self::Outage(args) => Some((&args.run.common, &args.remote)),
-            Self::Rate(args) => Some((&args.common, &args.remote)),
-            Self::Agent(_)
-            | Self::Corruption(_)
-            | Self::Efficiency(_)
-            | Self::Matrix(_)
-            | Self::Reserve(_)
-            | Self::Run(_)
-            | Self::Sync(_) => None,
+    /// The same command over another emulated network.
+    pub(crate) fn over(&self, scenario: Option<PathBuf>, system: Option<String>) -> Self {
+        let mut command = self.clone();
+        if let Some((common, _)) = command.measured() {
+            common.place.scenario = scenario.or(common.place.scenario.take());
+            common.place.system = system.or(common.place.system.take());
         }
+        command
     }
 
-    /// The same for changes.
-    const fn measured_mut(&mut self) -> Option<(&mut ProtocolArgs, &mut RemoteArgs)> {
+    /// The options of a measurement, and those of the other machine; `None` for a command that
+    /// measures no protocol.
+    const fn measured(&mut self) -> Option<(&mut ProtocolArgs, &mut RemoteArgs)> {
         match self {
             Self::Latency(args) | Self::Reliability(args) => {
                 Some((&mut args.run.common, &mut args.remote))
@@ -154,7 +155,7 @@ impl Command {
 }
 
 /// Identifiers of the options on the command line of the subcommand.
-fn given(matches: &ArgMatches) -> Vec<String> {
+pub(crate) fn given(matches: &ArgMatches) -> Vec<String> {
     let Some((name, given)) = matches.subcommand() else { return Vec::new() };
     let program = Cli::command();
     let known = program.find_subcommand(name).map(clap::Command::get_arguments);
@@ -166,40 +167,15 @@ fn given(matches: &ArgMatches) -> Vec<String> {
 }
 
 /// A finding about a measurement with the option in the place of the key.
-fn in_terms_of_options(diagnostic: &Diagnostic) -> anyhow::Error {
+pub(crate) fn in_terms_of_options(diagnostic: &Diagnostic) -> anyhow::Error {
     let Diagnostic { key, message, remedy, .. } = diagnostic;
     let remedy = if remedy.is_empty() { String::new() } else { format!("\n  help: {remedy}") };
     anyhow!("{}: {message}{remedy}", option_of(key))
 }
 
-/// The option that sets a key.
-fn option_of(key: &str) -> String {
-    let steps: Vec<_> = key.split('.').collect();
-    let option = match steps[..] {
-        [.., "disturbance", part] => return format!("--of {part}"),
-        ["generator", "processor"] => "pin",
-        ["experiment", "rate", "first"] => "rate",
-        ["experiment", "rate", "min"] => "least",
-        ["experiment", "rate", "max"] => "most",
-        [.., "cross_traffic", "forward"] => "cross-traffic",
-        [.., "cross_traffic", "reverse"] => "cross-traffic-reverse",
-        [.., "cross_traffic", "packet_bytes"] => "cross-traffic-bytes",
-        [.., "record", "capture"] => "predict",
-        [.., "given", "url"] => "broker",
-        [.., "vlan", "id"] => "vlan",
-        [.., "vlan", "priority"] => "vlan-priority",
-        [.., "doubling", "after"] => "retransmit-after",
-        [.., "doubling", "every"] => "retransmit-every",
-        [.., "reconnect", "after"] => "reconnect-after",
-        ["protocol", "null"] => "agent",
-        [.., last] => last,
-        [] => "",
-    };
-    format!("--{}", option.replace('_', "-"))
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
     use gridhaul_measure::experiment::reserve;
 
     use super::*;
@@ -255,13 +231,5 @@ mod tests {
             let is_read = ProtocolName::value_variants().iter().any(reads);
             assert!(is_read || ["help", "version"].contains(&argument), "{argument}");
         }
-    }
-
-    #[test]
-    fn keys_of_findings_are_named_by_their_options() {
-        assert_eq!(option_of("message.bytes"), "--bytes");
-        assert_eq!(option_of("protocol.goose.retransmission.doubling.after"), "--retransmit-after");
-        assert_eq!(option_of("experiment.outage.disturbance.broker"), "--of broker");
-        assert_eq!(option_of("experiment.latency.schedule.warm_up"), "--warm-up");
     }
 }

@@ -42,7 +42,12 @@ pub(crate) struct FrameArgs {
     pub(crate) vlan: Option<u16>,
 
     /// Priority in the VLAN tag
-    #[arg(long, default_value_t = 4, requires = "vlan", value_parser = clap::value_parser!(u8).range(0..=7))]
+    #[arg(
+        long,
+        default_value_t = 4,
+        requires = "vlan",
+        value_parser = clap::value_parser!(u8).range(0..=7)
+    )]
     pub(crate) vlan_priority: u8,
 
     /// Time from an event of GOOSE to its first retransmission; each further interval is twice as

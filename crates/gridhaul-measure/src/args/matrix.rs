@@ -3,9 +3,9 @@
 use clap::Args;
 use gridhaul_scenario::units::Duration;
 
-use super::ResultArgs;
+use super::OutputArgs;
+use super::exit_codes::EXIT_CODES;
 use super::value_parsers::positive_duration;
-use crate::command::EXIT_CODES;
 
 /// Arguments of `matrix`.
 #[derive(Debug, Clone, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct MatrixArgs {
 
     /// Where the results go.
     #[command(flatten)]
-    pub(crate) results: ResultArgs,
+    pub(crate) output: OutputArgs,
 
     /// Options of every measurement, after `--`, such as `-- --subscriber to`
     #[arg(last = true, value_name = "OPTIONS")]

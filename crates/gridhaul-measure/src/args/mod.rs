@@ -3,10 +3,13 @@
 mod agent;
 mod connection;
 mod effect;
+mod exit_codes;
 mod fill;
 mod frames;
+mod keys;
 mod matrix;
 mod outage;
+mod output;
 mod place;
 mod rate;
 mod reserve;
@@ -18,20 +21,21 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul_measure::measurement::limits::{MESSAGES_MAX, REPETITIONS_MAX};
 use gridhaul_scenario::units::Duration;
 
+use exit_codes::EXIT_CODES;
 use value_parsers::{
     duration, message_bytes, packet_interval, positive_duration, ppm, processor, rate,
     signed_nanos, values,
 };
 
-use crate::command::EXIT_CODES;
-
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::{ConnectionArgs, MqttBroker};
-pub(crate) use effect::applies;
-pub(crate) use fill::{Options, OutputArgs};
+pub(crate) use effect::{given, in_terms_of_options};
+pub(crate) use fill::Options;
 pub(crate) use frames::FrameArgs;
+pub(crate) use keys::keys;
 pub(crate) use matrix::MatrixArgs;
 pub(crate) use outage::{FailingPart, OutageArgs};
+pub(crate) use output::OutputArgs;
 pub(crate) use place::{CrossTrafficArgs, PlaceArgs};
 pub(crate) use rate::RateArgs;
 pub(crate) use reserve::ReserveArgs;
@@ -162,11 +166,6 @@ pub(crate) enum ProtocolName {
 }
 
 impl ProtocolName {
-    /// Whether messages pass through a broker.
-    pub(crate) const fn has_broker(self) -> bool {
-        matches!(self, Self::Mqtt | Self::Mqtt5 | Self::Amqp091 | Self::Amqp10 | Self::Xmpp)
-    }
-
     /// Whether the protocol runs over TCP.
     pub(crate) const fn is_stream(self) -> bool {
         !matches!(self, Self::Null | Self::Udp | Self::Sv | Self::Goose)
@@ -231,11 +230,19 @@ pub(crate) struct RunArgs {
     pub(crate) rate: f64,
 
     /// Messages after the warm-up, which is one second or 100 messages, whichever is longer
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=MESSAGES_MAX))]
+    #[arg(
+        long,
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..=MESSAGES_MAX)
+    )]
     pub(crate) messages: u64,
 
     /// Messages of the warm-up; without it, those of one second or 100, whichever are more
-    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(0..=MESSAGES_MAX))]
+    #[arg(
+        long,
+        value_name = "MESSAGES",
+        value_parser = clap::value_parser!(u64).range(0..=MESSAGES_MAX)
+    )]
     pub(crate) warm_up: Option<u64>,
 
     /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of
@@ -341,23 +348,6 @@ pub(crate) struct CorruptionArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Where the results of several measurements go.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ResultArgs {
-    /// Folder for the report (HTML), the data (JSON) and, with `matrix`, the log of the messages of
-    /// each measurement
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// No progress on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 /// Arguments of `sync`.

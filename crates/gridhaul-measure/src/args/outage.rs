@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use gridhaul_scenario::units::Duration;
 
+use super::exit_codes::EXIT_CODES;
 use super::value_parsers::duration;
 use super::{RemoteArgs, RunArgs};
-use crate::command::EXIT_CODES;
 
 /// What fails in an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -80,7 +80,12 @@ pub(crate) struct CrossTrafficArgs {
     pub(crate) cross_traffic_reverse: Option<BitRate>,
 
     /// Bytes of such a packet, with the headers of IP and UDP, or of Ethernet for `sv` and `goose`
-    #[arg(long, value_name = "BYTES", default_value_t = 1_200, value_parser = clap::value_parser!(u16).range(60..=1_500))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1_200,
+        value_parser = clap::value_parser!(u16).range(60..=1_500)
+    )]
     pub(crate) cross_traffic_bytes: u16,
 }
 

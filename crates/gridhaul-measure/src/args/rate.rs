@@ -3,9 +3,9 @@
 use clap::Args;
 use gridhaul_scenario::units::Duration;
 
+use super::exit_codes::EXIT_CODES;
 use super::value_parsers::{positive_duration, rate, resolution, share};
 use super::{IdleStateArgs, ProtocolArgs, RemoteArgs};
-use crate::command::EXIT_CODES;
 
 /// Arguments of `rate`.
 #[derive(Debug, Clone, Args)]

@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use gridhaul_measure::experiment::reserve;
 
-use super::ResultArgs;
-use crate::command::EXIT_CODES;
+use super::OutputArgs;
+use super::exit_codes::EXIT_CODES;
 
 /// A part of the report RESERVE D4.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,5 +54,5 @@ pub(crate) struct ReserveArgs {
 
     /// Where the results go.
     #[command(flatten)]
-    pub(crate) results: ResultArgs,
+    pub(crate) output: OutputArgs,
 }

@@ -11,7 +11,8 @@ use thiserror::Error;
 pub enum BrokerError {
     /// The program is not installed.
     #[error(
-        "the broker {name} is not installed\n  help: install the Debian package {package}, or name a running broker with \
+        "the broker {name} is not installed\n  help: install the Debian package {package}, or \
+         name a running broker with \
          --broker"
     )]
     NotInstalled {

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time;
 
+use gridhaul_protocols::settings::{BrokerAddress, Credentials, Tls};
 use tempfile::TempDir;
 
+use super::BrokerError;
 use super::certificate::RunCertificate;
 use super::process::Process;
-use super::{BrokerAddress, BrokerError, Tls};
 use crate::place::Site;
 
 /// The command of a broker, and what its clients need.
@@ -91,7 +92,7 @@ impl Encryption {
 /// The address for clients of a broker that listens here, whose connections may be encrypted.
 pub(super) fn client_address(
     address: SocketAddr,
-    credentials: Option<super::Credentials>,
+    credentials: Option<Credentials>,
     encryption: Option<&Encryption>,
 ) -> BrokerAddress {
     BrokerAddress { address, credentials, tls: encryption.map(|it| it.tls.clone()) }

@@ -13,16 +13,13 @@ mod rabbitmq;
 
 use std::{io, time};
 
+use gridhaul_protocols::settings::{BrokerAddress, BrokerProgram, BrokerProtocol, BrokerSettings};
 use tempfile::TempDir;
 
 use crate::place::Site;
-use crate::settings::BrokerProtocol;
 use launch::{Encryption, Launch, LogFile};
 use process::Process;
 
-pub use crate::settings::{
-    BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Credentials, Tls,
-};
 pub use error::BrokerError;
 
 /// A running broker, which stops when this value is dropped. Its settings, data and log are in a
@@ -37,27 +34,33 @@ pub struct Broker {
     _folder: TempDir,
 }
 
-impl BrokerProgram {
+impl Broker {
     /// Starts a broker at an end of the network and waits until it accepts connections.
     ///
     /// # Errors
     /// The program is not installed, or does not start; the error contains its log.
-    pub fn start(self, site: &Site<'_>, settings: BrokerSettings) -> Result<Broker, BrokerError> {
+    pub fn start(
+        program: BrokerProgram,
+        site: &Site<'_>,
+        settings: BrokerSettings,
+    ) -> Result<Self, BrokerError> {
         let folder = tempfile::tempdir()?;
         let encryption = settings.tls.then(|| Encryption::create(&folder, site)).transpose()?;
-        let listener = (settings.nodelay, encryption.as_ref());
-        let (launch, needed) = match self {
-            Self::Mosquitto => (mosquitto::launch(site, folder.path(), listener)?, Vec::new()),
-            Self::RabbitMq => rabbitmq::launch(site, folder.path(), listener)?,
-            Self::Prosody => (prosody::launch(site, folder.path(), listener)?, Vec::new()),
+        let (nodelay, encryption) = (settings.nodelay, encryption.as_ref());
+        let (launch, needed) = match program {
+            BrokerProgram::Mosquitto => {
+                (mosquitto::launch(site, folder.path(), nodelay, encryption)?, Vec::new())
+            }
+            BrokerProgram::RabbitMq => rabbitmq::launch(site, folder.path(), nodelay, encryption)?,
+            BrokerProgram::Prosody => {
+                (prosody::launch(site, folder.path(), nodelay, encryption)?, Vec::new())
+            }
         };
         let log = LogFile(folder.path().join("broker.log"));
         let process = launch.start(site, &log)?;
-        Ok(Broker { process, _needed: needed, launch, log, _folder: folder })
+        Ok(Self { process, _needed: needed, launch, log, _folder: folder })
     }
-}
 
-impl Broker {
     /// Name of the program.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -114,7 +117,7 @@ impl Broker {
     /// Starts the broker again at the same address, after it has ended.
     ///
     /// # Errors
-    /// As [`BrokerProgram::start`].
+    /// As [`Broker::start`].
     pub fn restart(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
         self.process = self.launch.start(site, &self.log)?;
         Ok(())

@@ -29,7 +29,8 @@ const START_WITHIN: time::Duration = time::Duration::from_secs(10);
 pub(super) fn launch(
     site: &Site<'_>,
     folder: &Path,
-    (nodelay, encryption): (bool, Option<&Encryption>),
+    nodelay: bool,
+    encryption: Option<&Encryption>,
 ) -> Result<Launch, BrokerError> {
     let program = required(&PROGRAMS, NAME, NAME)?;
     let [port] = free_ports(site)?;
@@ -56,7 +57,8 @@ fn configuration(address: SocketAddr, nodelay: bool, encryption: Option<&Encrypt
     // Started by root, the broker would change its user, and then outlive this program if that is
     // killed.
     format!(
-        "user root\nlistener {port} {ip}\n{tls}allow_anonymous true\npersistence false\nset_tcp_nodelay {nodelay}\n\
+        "user root\nlistener {port} {ip}\n{tls}allow_anonymous true\npersistence \
+         false\nset_tcp_nodelay {nodelay}\n\
          max_queued_messages 0\nmax_inflight_messages 0\nlog_dest stderr\n"
     )
 }

@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time;
 
+use gridhaul_protocols::settings::Credentials;
+
+use super::BrokerError;
 use super::launch::{Encryption, Launch, argument, client_address, required};
 use super::process::free_ports;
-use super::{BrokerError, Credentials};
 use crate::place::Site;
 
 const PROGRAMS: [&str; 2] = ["/usr/bin/prosody", "/usr/local/bin/prosody"];
@@ -29,7 +31,8 @@ const START_WITHIN: time::Duration = time::Duration::from_secs(30);
 pub(super) fn launch(
     site: &Site<'_>,
     folder: &Path,
-    (nodelay, encryption): (bool, Option<&Encryption>),
+    nodelay: bool,
+    encryption: Option<&Encryption>,
 ) -> Result<Launch, BrokerError> {
     let program = required(&PROGRAMS, NAME, NAME)?;
     let [port] = free_ports(site)?;

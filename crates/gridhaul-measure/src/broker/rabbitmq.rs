@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time;
 
+use gridhaul_protocols::settings::Credentials;
+
+use super::BrokerError;
 use super::launch::{Encryption, Launch, LogFile, argument, client_address, required};
 use super::process::{Process, free_ports};
-use super::{BrokerError, Credentials};
 use crate::place::Site;
 
 /// The script of Debian's package that starts the broker as the current user.
@@ -44,7 +46,8 @@ struct Ports {
 pub(super) fn launch(
     site: &Site<'_>,
     folder: &Path,
-    (nodelay, encryption): (bool, Option<&Encryption>),
+    nodelay: bool,
+    encryption: Option<&Encryption>,
 ) -> Result<(Launch, Vec<Process>), BrokerError> {
     let program = required(&[PROGRAM], NAME, PACKAGE)?;
     let epmd = required(&PORT_MAPPERS, NAME, PACKAGE)?;
@@ -118,10 +121,12 @@ fn configuration(ports: Ports, nodelay: bool, encryption: Option<&Encryption>) -
     // `ssl_options` without verification of clients: they present no certificate.
     let listener = match encryption {
         None => format!(
-            "listeners.tcp.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\nmqtt.listeners.tcp.1 = {mqtt}\n"
+            "listeners.tcp.1 = {amqp}\ntcp_listen_options.nodelay = \
+             {nodelay}\nmqtt.listeners.tcp.1 = {mqtt}\n"
         ),
         Some(it) => format!(
-            "listeners.tcp = none\nlisteners.ssl.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\n\
+            "listeners.tcp = none\nlisteners.ssl.1 = {amqp}\ntcp_listen_options.nodelay = \
+             {nodelay}\n\
              mqtt.listeners.tcp = none\nmqtt.listeners.ssl.1 = {mqtt}\n\
              ssl_options.cacertfile = {certificate}\nssl_options.certfile = {certificate}\n\
              ssl_options.keyfile = {key}\nssl_options.verify = verify_none\n\
@@ -132,7 +137,8 @@ fn configuration(ports: Ports, nodelay: bool, encryption: Option<&Encryption>) -
     };
     format!(
         "{listener}mqtt.tcp_listen_options.nodelay = {nodelay}\nloopback_users = none\n\
-         disk_free_limit.absolute = 50MB\nlog.console = true\nlog.console.level = warning\nlog.file = false\n"
+         disk_free_limit.absolute = 50MB\nlog.console = true\nlog.console.level = \
+         warning\nlog.file = false\n"
     )
 }
 

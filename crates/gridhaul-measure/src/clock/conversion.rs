@@ -53,9 +53,9 @@ struct Piece {
 /// Offset of the remote clock in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Offsets {
-    least: f64,
+    min: f64,
     estimate: f64,
-    greatest: f64,
+    max: f64,
 }
 
 impl RemoteClock {
@@ -93,9 +93,9 @@ impl RemoteClock {
         // chord is outside of both.
         let at = |of: fn(&Offsets) -> f64| of(&first) + (of(&last) - of(&first)) * share;
         Some(LocalTime {
-            earliest: remote - at(|it| it.greatest).ceil() as i64,
+            earliest: remote - at(|it| it.max).ceil() as i64,
             estimate: remote - at(|it| it.estimate).round() as i64,
-            latest: remote - at(|it| it.least).floor() as i64,
+            latest: remote - at(|it| it.min).floor() as i64,
         })
     }
 
@@ -121,7 +121,7 @@ impl RemoteClock {
         let at = |remote: i64| {
             let bounds = segment.line.offset_bounds(remote)?;
             let estimate = segment.line.offset(remote);
-            Some((remote, Offsets { least: bounds.least, estimate, greatest: bounds.greatest }))
+            Some((remote, Offsets { min: bounds.min, estimate, max: bounds.max }))
         };
         let ends = [
             at(self.exchanges[exchanges.start].remote_received)?,
@@ -252,7 +252,8 @@ mod tests {
             let time = event(number, delays[0]);
             let found = remote.convert(number, clock.read(time)).unwrap();
             // Times are rounded to nanoseconds.
-            prop_assert!(found.earliest <= time + 5 && time <= found.latest + 5, "{found:?} {time}");
+            prop_assert!(found.earliest <= time + 5 && time <= found.latest + 5, "{found:?} \
+                {time}");
         }
     }
 }

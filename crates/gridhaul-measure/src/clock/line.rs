@@ -21,9 +21,9 @@ const STEPS: u32 = 90;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// Least value.
-    pub least: f64,
+    pub min: f64,
     /// Greatest value.
-    pub greatest: f64,
+    pub max: f64,
 }
 
 /// The lines that are consistent with some exchanges.
@@ -31,8 +31,8 @@ pub struct Bounds {
 pub struct ClockLine {
     /// Times on the remote clock, since `origin`, with the greatest and the least offset, in
     /// nanoseconds.
-    greatest: Vec<(f64, f64)>,
-    least: Vec<(f64, f64)>,
+    max: Vec<(f64, f64)>,
+    min: Vec<(f64, f64)>,
     origin: i64,
     /// Drift at which the limits are farthest apart, or 0 if it is unknown, and the greatest
     /// distance.
@@ -45,13 +45,13 @@ impl Bounds {
     /// The middle.
     #[must_use]
     pub const fn middle(&self) -> f64 {
-        f64::midpoint(self.least, self.greatest)
+        f64::midpoint(self.min, self.max)
     }
 
     /// Whether a value is inside.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
-        (self.least..=self.greatest).contains(&value)
+        (self.min..=self.max).contains(&value)
     }
 }
 
@@ -62,11 +62,11 @@ impl ClockLine {
         let origin = exchanges.first()?.remote_received;
         let since = |at: i64| (at - origin) as f64;
         let mut line = Self {
-            greatest: exchanges
+            max: exchanges
                 .iter()
                 .map(|it| (since(it.remote_received), it.greatest_offset() as f64))
                 .collect(),
-            least: exchanges
+            min: exchanges
                 .iter()
                 .map(|it| (since(it.remote_sent), it.least_offset() as f64))
                 .collect(),
@@ -75,17 +75,16 @@ impl ClockLine {
             is_drift_known: false,
         };
         let drift = maximum(-DRIFT_MAX, DRIFT_MAX, |drift| line.width(drift));
-        let greatest = line.width(drift);
+        let max = line.width(drift);
         // The distance is constant if all exchanges are from the same time, and grows up to an end
         // of the range if a larger drift would fit better: too few exchanges, or a time that is too
         // short for the variation of their delays.
-        let is_known =
-            [-DRIFT_MAX, DRIFT_MAX].iter().all(|it| line.width(*it) < greatest - ROUNDING);
+        let is_known = [-DRIFT_MAX, DRIFT_MAX].iter().all(|it| line.width(*it) < max - ROUNDING);
         // Without a known drift, the clocks are taken to run at the same rate if that is
         // consistent.
         let drift = if !is_known && line.width(0.0) >= 0.0 { 0.0 } else { drift };
         line.is_drift_known = is_known;
-        line.best = (drift, greatest);
+        line.best = (drift, max);
         Some(line)
     }
 
@@ -115,10 +114,10 @@ impl ClockLine {
     /// `None` if no line is consistent.
     #[must_use]
     pub fn drift_bounds(&self) -> Option<Bounds> {
-        let Bounds { least, greatest } = self.consistent_drifts()?;
-        let least = if least <= -DRIFT_MAX { f64::NEG_INFINITY } else { least };
-        let greatest = if greatest >= DRIFT_MAX { f64::INFINITY } else { greatest };
-        Some(Bounds { least, greatest })
+        let Bounds { min, max } = self.consistent_drifts()?;
+        let min = if min <= -DRIFT_MAX { f64::NEG_INFINITY } else { min };
+        let max = if max >= DRIFT_MAX { f64::INFINITY } else { max };
+        Some(Bounds { min, max })
     }
 
     /// All drifts of consistent lines in the range that is searched; `None` if no line is
@@ -127,8 +126,8 @@ impl ClockLine {
         let (best, width) = self.best;
         let is_consistent = |drift: f64| self.width(drift) >= 0.0;
         (width >= 0.0).then(|| Bounds {
-            least: last_consistent(best, -DRIFT_MAX, is_consistent),
-            greatest: last_consistent(best, DRIFT_MAX, is_consistent),
+            min: last_consistent(best, -DRIFT_MAX, is_consistent),
+            max: last_consistent(best, DRIFT_MAX, is_consistent),
         })
     }
 
@@ -136,22 +135,22 @@ impl ClockLine {
     /// line is consistent.
     #[must_use]
     pub fn offset_bounds(&self, remote: i64) -> Option<Bounds> {
-        let Bounds { least, greatest } = self.consistent_drifts()?;
+        let Bounds { min, max } = self.consistent_drifts()?;
         let at = (remote - self.origin) as f64;
-        let high = maximum(least, greatest, |drift| self.above(drift, at));
-        let low = maximum(least, greatest, |drift| -self.below(drift, at));
-        Some(Bounds { least: self.below(low, at), greatest: self.above(high, at) })
+        let high = maximum(min, max, |drift| self.above(drift, at));
+        let low = maximum(min, max, |drift| -self.below(drift, at));
+        Some(Bounds { min: self.below(low, at), max: self.above(high, at) })
     }
 
     /// Greatest offset at a time for a drift.
     fn above(&self, drift: f64, at: f64) -> f64 {
-        let limits = self.greatest.iter().map(|(time, limit)| limit - drift * (time - at));
+        let limits = self.max.iter().map(|(time, limit)| limit - drift * (time - at));
         limits.fold(f64::INFINITY, f64::min)
     }
 
     /// Least offset at a time for a drift.
     fn below(&self, drift: f64, at: f64) -> f64 {
-        let limits = self.least.iter().map(|(time, limit)| limit - drift * (time - at));
+        let limits = self.min.iter().map(|(time, limit)| limit - drift * (time - at));
         limits.fold(f64::NEG_INFINITY, f64::max)
     }
 

@@ -19,7 +19,7 @@ pub struct ClockQuality {
     /// Number of exchanges.
     pub exchanges: usize,
     /// Least round-trip time of an exchange.
-    pub least_round_trip: Duration,
+    pub min_round_trip: Duration,
     /// Largest error of a time stamp after conversion, for any asymmetry of the path; `None` if no
     /// time stamp was converted.
     pub error: Option<Duration>,
@@ -66,8 +66,7 @@ impl ClockQuality {
         [unknown, impossible]: [u64; 2],
     ) -> Option<Self> {
         let best = least_delays(exchanges);
-        let Synchronisation { segments: found, detectable_step, least_round_trip } =
-            segments(&best)?;
+        let Synchronisation { segments: found, detectable_step, min_round_trip } = segments(&best)?;
         let longest = found.iter().max_by_key(|segment| segment.exchanges.len())?;
         let steps = found.windows(2).map(|pair| {
             let first = &best[pair[1].exchanges.start];
@@ -76,7 +75,7 @@ impl ClockQuality {
         });
         Some(Self {
             exchanges: exchanges.len(),
-            least_round_trip: duration(least_round_trip as f64),
+            min_round_trip: duration(min_round_trip as f64),
             error,
             drift: longest.line.drift(),
             drift_bounds: longest.line.drift_bounds(),
@@ -116,7 +115,8 @@ impl fmt::Display for Unsupported {
             ),
             Self::Impossible(messages) => write!(
                 f,
-                "{} arrived before the time of sending: a clock changes its rate faster than the exchanges follow",
+                "{} arrived before the time of sending: a clock changes its rate faster than the \
+                 exchanges follow",
                 counted(*messages, "message")
             ),
             Self::NoTimes => f.write_str("no message arrived at a known time"),
@@ -163,7 +163,7 @@ mod tests {
         let [(at, size)] = found.steps[..] else { panic!("{:?}", found.steps) };
         assert!((at - 12_000 * MS).abs() < 100 * MS && (size - 7e6).abs() < 0.1e6, "{at} {size}");
         // The remote part of an exchange is read on a clock that is 30 ppm too fast.
-        assert_eq!(found.least_round_trip, Duration::from_nanos(4 * MS as u64 - 30));
+        assert_eq!(found.min_round_trip, Duration::from_nanos(4 * MS as u64 - 30));
         // Of more exchanges than are needed, some are used; all are counted.
         assert_eq!(quality(&clock, 25_000, None).exchanges, 25_000);
     }

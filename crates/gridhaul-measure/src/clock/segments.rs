@@ -23,7 +23,7 @@ pub struct Synchronisation {
     /// of the delays.
     pub detectable_step: f64,
     /// Least round-trip time in nanoseconds.
-    pub least_round_trip: i64,
+    pub min_round_trip: i64,
 }
 
 /// Divides exchanges, in the order of time, at the steps of the remote clock. `None` of no
@@ -37,11 +37,11 @@ pub struct Synchronisation {
 pub fn segments(exchanges: &[Exchange]) -> Option<Synchronisation> {
     let mut round_trips: Vec<_> = exchanges.iter().map(Exchange::round_trip).collect();
     round_trips.sort_unstable();
-    let least_round_trip = *round_trips.first()?;
-    let variation = (round_trips[round_trips.len() / 2] - least_round_trip) as f64;
+    let min_round_trip = *round_trips.first()?;
+    let variation = (round_trips[round_trips.len() / 2] - min_round_trip) as f64;
     let detectable_step = (2.0 * variation).max(RESOLUTION);
     let is_linear =
-        |line: &ClockLine| least_round_trip as f64 - line.greatest_width() <= detectable_step;
+        |line: &ClockLine| min_round_trip as f64 - line.greatest_width() <= detectable_step;
     let mut found = Vec::new();
     let mut start = 0;
     while start < exchanges.len() {
@@ -60,7 +60,7 @@ pub fn segments(exchanges: &[Exchange]) -> Option<Synchronisation> {
         found.push(Segment { exchanges: start..linear, line });
         start = linear;
     }
-    Some(Synchronisation { segments: found, detectable_step, least_round_trip })
+    Some(Synchronisation { segments: found, detectable_step, min_round_trip })
 }
 
 #[cfg(test)]
@@ -125,11 +125,8 @@ mod tests {
         let all = exchanges(&clock, 200, [25 * MS, 15 * MS], 0.05e6);
         let line = &segments(&all).unwrap().segments[0].line;
         assert!(is_near(line.offset(0), 5e6, 0.02e6), "{}", line.offset(0));
-        let Bounds { least, greatest } = line.offset_bounds(all[100].remote_received).unwrap();
-        assert!(
-            is_near(least, -15e6, 0.1e6) && is_near(greatest, 25e6, 0.1e6),
-            "{least} {greatest}"
-        );
+        let Bounds { min, max } = line.offset_bounds(all[100].remote_received).unwrap();
+        assert!(is_near(min, -15e6, 0.1e6) && is_near(max, 25e6, 0.1e6), "{min} {max}");
     }
 
     #[test]
@@ -153,7 +150,7 @@ mod tests {
         let one = segments(&exchanges(&clock, 1, [MS; 2], 0.0)).unwrap();
         let line = &one.segments[0].line;
         let bounds = line.drift_bounds().unwrap();
-        assert_eq!([bounds.least, bounds.greatest], [f64::NEG_INFINITY, f64::INFINITY]);
+        assert_eq!([bounds.min, bounds.max], [f64::NEG_INFINITY, f64::INFINITY]);
         assert_eq!(line.drift(), None);
         assert_eq!(line.offset(MS), 5.0, "the middle of the only exchange");
     }
@@ -172,10 +169,10 @@ mod tests {
         let line = &found.segments[0].line;
         assert_eq!(line.drift(), None);
         let bounds = line.drift_bounds().unwrap();
-        assert!(bounds.least.is_infinite() && bounds.greatest.is_infinite(), "{bounds:?}");
+        assert!(bounds.min.is_infinite() && bounds.max.is_infinite(), "{bounds:?}");
         // Without the drift, the offset is still limited by the round-trip times.
         let offset = line.offset_bounds(0).unwrap();
-        assert!(offset.contains(0.0) && offset.greatest - offset.least < 1e6, "{offset:?}");
+        assert!(offset.contains(0.0) && offset.max - offset.min < 1e6, "{offset:?}");
     }
 
     proptest! {
@@ -195,10 +192,10 @@ mod tests {
             let middle = all[50].remote_received;
             let bounds = line.offset_bounds(middle).unwrap();
             // The bounds are rounded to nanoseconds, as the times are.
-            let slack = Bounds { least: bounds.least - 5.0, greatest: bounds.greatest + 5.0 };
+            let slack = Bounds { min: bounds.min - 5.0, max: bounds.max + 5.0 };
             prop_assert!(slack.contains(truth(&clock, middle)), "{bounds:?}");
             let drift = line.drift_bounds().unwrap();
-            let slack = Bounds { least: drift.least - 1e-9, greatest: drift.greatest + 1e-9 };
+            let slack = Bounds { min: drift.min - 1e-9, max: drift.max + 1e-9 };
             prop_assert!(slack.contains(clock.drift / (1.0 + clock.drift)), "{drift:?}");
         }
     }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use gridhaul_cli::{print, say};
 use gridhaul_linux::{Clock, PacketSocket};
 use gridhaul_measure::agent::{Agent, AgentClock, AgentKey, Token};
 use gridhaul_measure::run::Observer;
@@ -10,7 +11,6 @@ use gridhaul_scenario::units::Duration;
 
 use super::observer::TerminalObserver;
 use crate::args::AgentArgs;
-use gridhaul_cli::{print, say};
 
 /// Serves controllers until the program is interrupted.
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {

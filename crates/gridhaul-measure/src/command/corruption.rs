@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use gridhaul_cli::print;
 use gridhaul_protocols::corruption::{
     Checksum, ENCODINGS, ErrorPattern, Fates, above_checksums, below_checksums, goose_events,
     sampled_values,
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::args::CorruptionArgs;
 use crate::terminal::text;
-use gridhaul_cli::print;
 
 /// The fates of a message with one kind of errors.
 struct Row {
@@ -75,13 +75,23 @@ fn table(rows: &[Row], values: usize) -> TextTable {
     };
     TextTable {
         title: format!("Bit errors in a message of {values} values"),
-        headers: ["errors", "checksums", "subject", "tried", "rejected", "unchanged", "silently wrong"]
-            .map(String::from)
-            .to_vec(),
+        headers: [
+            "errors",
+            "checksums",
+            "subject",
+            "tried",
+            "rejected",
+            "unchanged",
+            "silently \
+            wrong",
+        ]
+        .map(String::from)
+        .to_vec(),
         rows: rows.iter().map(cells).collect(),
         key_columns: 3,
         note: Some(
-            "below: the checksum sees the error; above: only the decoder does. One bit and bursts are tried at every place; two \
+            "below: the checksum sees the error; above: only the decoder does. One bit and bursts \
+             are tried at every place; two \
              bits at 20,000 random pairs."
                 .into(),
         ),

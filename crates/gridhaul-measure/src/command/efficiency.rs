@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::ensure;
-use gridhaul_measure::experiment::reserve::paper::{Tables, comparisons, message_sizes};
-use gridhaul_measure::report::{one_message, payloads, table_5};
+use gridhaul_cli::print;
+use gridhaul_measure::experiment::reserve::paper::{Tables, comparisons};
+use gridhaul_measure::experiment::reserve::{one_message, payloads, table_5};
+use gridhaul_measure::message_sizes::message_sizes;
 use serde_json::json;
 
 use crate::args::EfficiencyArgs;
 use crate::terminal::text;
-use gridhaul_cli::print;
 
 /// Prints Table 5 of RESERVE D4.6 beside its formulas, and one message in each protocol.
 pub(crate) fn run(args: &EfficiencyArgs) -> anyhow::Result<ExitCode> {

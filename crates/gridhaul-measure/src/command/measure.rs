@@ -4,15 +4,15 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
+use gridhaul_cli::{print, say};
+use gridhaul_measure::experiment;
 use gridhaul_measure::measurement::{Experiment, Measurement};
-use gridhaul_measure::report::{Report, create};
-use gridhaul_measure::run::{self, MeasurementResult};
+use gridhaul_measure::results_folder::create;
 
 use super::observer::TerminalObserver;
 use crate::args::{Options, OutputArgs, RunFileArgs};
 use crate::terminal::text;
-use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
-use gridhaul_cli::{print, say};
 
 /// Runs the measurement of a file.
 pub(crate) fn run_file(args: &RunFileArgs) -> anyhow::Result<ExitCode> {
@@ -47,11 +47,12 @@ fn run(measurement: &Measurement, output: &OutputArgs) -> anyhow::Result<ExitCod
     {
         let time = outage.schedule.messages as f64 / outage.schedule.rate;
         say(format_args!(
-            "interrupt the network under test during the messages, which take {time:.0} s after the warm-up"
+            "interrupt the network under test during the messages, which take {time:.0} s after \
+             the warm-up"
         ));
     }
-    let result = run::run(measurement, folder, &observer)?;
-    let report = Report::new(measurement, &result)?;
+    let result = experiment::run(measurement, folder, &observer)?;
+    let report = result.report(measurement)?;
     // A result is printed also if its files cannot be written.
     print(&if output.json {
         report.json()?
@@ -59,12 +60,12 @@ fn run(measurement: &Measurement, output: &OutputArgs) -> anyhow::Result<ExitCod
         report.tables.iter().map(text).collect::<Vec<_>>().join("\n")
     })?;
     let is_interrupted = observer.is_interrupted();
-    let fault = fault(&result);
+    let fault = result.fault();
     if let Some(fault) = fault.as_deref().filter(|_| !is_interrupted) {
         say(format_args!("{fault}"));
     }
     if let Some(folder) = folder {
-        report.write(&measurement.experiment, &result, folder)?;
+        result.write(&report, measurement, folder)?;
         say(format_args!("results in {}", folder.display()));
     }
     Ok(match fault {
@@ -73,20 +74,4 @@ fn run(measurement: &Measurement, output: &OutputArgs) -> anyhow::Result<ExitCod
         None if report.is_class_not_met => ExitCode::from(CHECK_FAILED),
         None => ExitCode::SUCCESS,
     })
-}
-
-/// Why a result is incomplete.
-fn fault(result: &MeasurementResult) -> Option<String> {
-    match result {
-        MeasurementResult::Run(run) => {
-            Some(format!("the run ended early: {}", run.outcome.fault.as_ref()?))
-        }
-        MeasurementResult::Repetitions(runs) => {
-            let fault = runs.iter().find_map(|run| run.fault.as_ref())?;
-            Some(format!("run {} ended early: {fault}", runs.len()))
-        }
-        MeasurementResult::Rate(search) => {
-            Some(format!("the search ended early: {}", search.fault.as_ref()?))
-        }
-    }
 }

@@ -2,22 +2,22 @@
 
 use std::process::ExitCode;
 
+use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
+use gridhaul_cli::{print, say};
 use gridhaul_measure::experiment::reserve::{self, ReserveSettings};
-use gridhaul_measure::report::create;
+use gridhaul_measure::results_folder::create;
 
 use super::observer::TerminalObserver;
 use crate::args::ReserveArgs;
 use crate::terminal::text;
-use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
-use gridhaul_cli::{print, say};
 
 /// Measures, and compares with the report. The exit code is 1 if a verdict is not the recorded one,
 /// or a measurement has failed.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
-    let results = &args.results;
-    let folder = results.out.as_deref();
+    let output = &args.output;
+    let folder = output.out.as_deref();
     folder.map_or(Ok(()), create)?;
-    let observer = TerminalObserver::new(results.quiet)?.without_bars();
+    let observer = TerminalObserver::new(output.quiet)?.without_bars();
     let settings = ReserveSettings {
         quick: args.quick,
         discards: args.force,
@@ -26,10 +26,10 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
         repetitions: args.repetitions,
     };
     let found = reserve::measure(&settings, folder, &observer)?;
-    if let Some(folder) = folder.filter(|_| !results.quiet) {
+    if let Some(folder) = folder.filter(|_| !output.quiet) {
         say(format_args!("results in {}", folder.display()));
     }
-    print(&if results.json {
+    print(&if output.json {
         found.json
     } else {
         found.tables.iter().map(text).collect::<Vec<_>>().join("\n")

@@ -8,6 +8,8 @@ use std::thread;
 use std::time;
 
 use anyhow::Context;
+use gridhaul_cli::exit_code::INTERRUPTED;
+use gridhaul_cli::print;
 use gridhaul_linux::{Clock, SleepBudget, request_realtime_priority};
 use gridhaul_measure::clock::{Bounds, Exchange, InjectedClock, Synchronisation, segments};
 use gridhaul_measure::measurement::SubscriberEnd;
@@ -24,8 +26,6 @@ use serde_json::{Value, json};
 use super::observer::TerminalObserver;
 use crate::args::SyncArgs;
 use crate::terminal::text;
-use gridhaul_cli::exit_code::INTERRUPTED;
-use gridhaul_cli::print;
 
 /// Bytes of a request: number and local time; an answer adds two remote times.
 const REQUEST: usize = 16;
@@ -52,21 +52,36 @@ pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
         place.enter(Carrier::Packets, |_| Ok(()), |sites, ()| exchange(args, sites, &interrupt))?;
     let found = segments(&exchanges.all);
     let found = found.context("no answer arrived\n  help: --exchanges asks for more of them")?;
-    let rows = rows(&exchanges, &found);
-    let detected = is_detected(&exchanges, &found);
-    let bounded = rows.iter().all(|row| row.bounds.is_some_and(|it| it.contains(row.injected)));
+    let comparison = Comparison::new(&exchanges, &found);
     if args.json {
-        let mut document = document(&exchanges, &found, (&rows, detected, bounded), &place.name);
+        let mut document = document(&exchanges, &found, &comparison, &place.name);
         let (key, value) = idle_states.setting();
         document[key] = value.into();
         print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
     } else {
-        let mut table = table(&exchanges, &found, (&rows, detected, bounded), &place.name);
+        let mut table = table(&exchanges, &found, &comparison, &place.name);
         let (key, value) = idle_states.setting();
         table.add_note(&format!("{key} = {value}"));
         print(&text(&table))?;
     }
     Ok(if interrupt.is_interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// The injected clock compared with its estimates.
+struct Comparison {
+    rows: Vec<Row>,
+    /// Whether the steps are those that were injected; `None` if this is not decidable.
+    detected: Option<bool>,
+    /// Whether the bounds contain all injected values.
+    bounded: bool,
+}
+
+impl Comparison {
+    fn new(exchanges: &Exchanges, found: &Synchronisation) -> Self {
+        let rows = rows(exchanges, found);
+        let bounded = rows.iter().all(|row| row.bounds.is_some_and(|it| it.contains(row.injected)));
+        Self { rows, detected: is_detected(exchanges, found), bounded }
+    }
 }
 
 /// All exchanges, and the clock at the remote end.
@@ -94,7 +109,7 @@ fn exchange(
     let stop = AtomicBool::new(false);
     let all = thread::scope(|scope| {
         scope.spawn(|| answer(&far, sites.clock, injected, &stop));
-        let all = request(args, &near, to, (sites.clock, start), interrupt);
+        let all = request(args, &near, to, sites.clock, start, interrupt);
         stop.store(true, Ordering::Relaxed);
         all
     })?;
@@ -130,7 +145,8 @@ fn request(
     args: &SyncArgs,
     socket: &UdpSocket,
     to: SocketAddr,
-    (clock, start): (Clock, Instant),
+    clock: Clock,
+    start: Instant,
     interrupt: &TerminalObserver,
 ) -> anyhow::Result<Vec<Exchange>> {
     request_realtime_priority();
@@ -224,8 +240,8 @@ fn rows(exchanges: &Exchanges, found: &Synchronisation) -> Vec<Row> {
             injected: size as f64,
             estimate: Some(after.line.offset(at) - before.line.offset(at)),
             bounds: bounds.map(|(before, after)| Bounds {
-                least: after.least - before.greatest,
-                greatest: after.greatest - before.least,
+                min: after.min - before.max,
+                max: after.max - before.min,
             }),
         });
     }
@@ -248,9 +264,10 @@ fn scaled(row: &Row, value: f64) -> f64 {
 fn table(
     exchanges: &Exchanges,
     found: &Synchronisation,
-    (rows, detected, bounded): (&[Row], Option<bool>, bool),
+    comparison: &Comparison,
     place: &str,
 ) -> TextTable {
+    let Comparison { rows, detected, bounded } = comparison;
     let cells = rows.iter().map(|row| {
         let shown = |value: Option<f64>| {
             let known = value.filter(|value| value.is_finite());
@@ -260,8 +277,8 @@ fn table(
             format!("{} ({})", row.name, row.unit),
             shown(Some(row.injected)),
             shown(row.estimate),
-            shown(row.bounds.map(|it| it.least)),
-            shown(row.bounds.map(|it| it.greatest)),
+            shown(row.bounds.map(|it| it.min)),
+            shown(row.bounds.map(|it| it.max)),
         ]
     });
     let steps = match detected {
@@ -276,14 +293,16 @@ fn table(
         "\nthe drift is unknown: more exchanges, or more time between them, would show it"
     };
     let note = format!(
-        "{} of {} exchanges, least round-trip time {:.3} ms\nsteps found: {} ({steps}); steps from {:.3} ms are detectable\n\
-         the bounds hold for any asymmetry of the path and {} all injected values; the estimate assumes equal least delays{drift}",
+        "{} of {} exchanges, min round-trip time {:.3} ms\nsteps found: {} ({steps}); steps from \
+         {:.3} ms are detectable\n\
+         the bounds hold for any asymmetry of the path and {} all injected values; the estimate \
+         assumes equal min delays{drift}",
         exchanges.all.len(),
         exchanges.sent,
-        found.least_round_trip as f64 / 1e6,
+        found.min_round_trip as f64 / 1e6,
         found.segments.len() - 1,
         found.detectable_step / 1e6,
-        if bounded { "contain" } else { "do not contain" },
+        if *bounded { "contain" } else { "do not contain" },
     );
     TextTable {
         title: format!("Clock at the other end of {place}"),
@@ -297,9 +316,10 @@ fn table(
 fn document(
     exchanges: &Exchanges,
     found: &Synchronisation,
-    (rows, detected, bounded): (&[Row], Option<bool>, bool),
+    comparison: &Comparison,
     place: &str,
 ) -> Value {
+    let Comparison { rows, detected, bounded } = comparison;
     let row = |row: &Row| {
         let base = |value: f64| if row.unit == "ppm" { value } else { value / 1e9 };
         json!({
@@ -307,8 +327,8 @@ fn document(
             "unit": if row.unit == "ppm" { "1" } else { "s" },
             "injected": base(row.injected),
             "estimate": row.estimate.map(base),
-            "at_least": row.bounds.map(|it| base(it.least)),
-            "at_most": row.bounds.map(|it| base(it.greatest)),
+            "at_least": row.bounds.map(|it| base(it.min)),
+            "at_most": row.bounds.map(|it| base(it.max)),
         })
     };
     json!({
@@ -317,7 +337,7 @@ fn document(
         "network": place,
         "exchanges": exchanges.all.len(),
         "sent": exchanges.sent,
-        "least_round_trip_s": found.least_round_trip as f64 / 1e9,
+        "least_round_trip_s": found.min_round_trip as f64 / 1e9,
         "detectable_step_s": found.detectable_step / 1e9,
         "steps_found": found.segments.len() - 1,
         "detected": detected,

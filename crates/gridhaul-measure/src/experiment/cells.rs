@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use gridhaul_protocols::settings::{BrokerProgram, BrokerSettings};
 use gridhaul_report::chart::BoxStatistics;
 use serde::{Deserialize, Serialize};
 
-use crate::broker::{Broker, BrokerProgram};
+use crate::broker::Broker;
 use crate::measurement::{Measurement, RequestedBroker};
 use crate::method::findings;
 use crate::place::LocalNetwork;
 use crate::place::Sites;
 use crate::protocol::Started;
-use crate::report::{create, statistics};
+use crate::report::statistics;
+use crate::results_folder::create;
 use crate::run::{Observer, Run, RunRequest, at_sites, carrier, message, run_once};
-use crate::settings::{BrokerSettings, Settings};
+use crate::settings::Settings;
 
 /// A measurement of several, and the folder of its log.
 #[derive(Debug, Clone)]
@@ -25,7 +27,7 @@ pub(crate) struct Cell<'a> {
 
 /// Numbers of a measurement; latencies are from the send time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CellResult {
+pub(crate) struct CellResult {
     pub(crate) messages: u64,
     pub(crate) missing: u64,
     pub(crate) mean_s: f64,
@@ -120,6 +122,7 @@ fn measure(cell: &Cell<'_>, observer: &dyn Observer) -> Outcome {
 /// Settings of the broker of a measurement, if this is RabbitMQ, and this program starts it.
 fn shared_broker(measurement: &Measurement) -> Option<BrokerSettings> {
     match measurement.protocol.requested_broker()? {
+        // With TLS, a broker has a certificate that is made for one run.
         RequestedBroker::Started(BrokerProgram::RabbitMq, settings) if !settings.tls => {
             Some(settings)
         }
@@ -129,6 +132,8 @@ fn shared_broker(measurement: &Measurement) -> Option<BrokerSettings> {
 
 /// Whether two measurements through a broker can share network and broker.
 fn has_same_place(a: &Measurement, b: &Measurement) -> bool {
+    // Where the subscriber is, and Nagle's algorithm at the broker, are settings of the shared
+    // part; those of the clients are not.
     let key = |measurement: &Measurement| {
         let connection = measurement.protocol.broker_connection().copied().unwrap_or_default();
         (measurement.place.clone(), connection.subscriber, connection.nodelay.at_broker())
@@ -148,7 +153,8 @@ fn measure_at_one_broker(
         let first = cells[0].measurement;
         let network = LocalNetwork::of_measurement(first)?;
         let settings = shared_broker(first).unwrap_or_default();
-        let prepare = |sites: &Sites<'_>| Ok(BrokerProgram::RabbitMq.start(&sites.to, settings)?);
+        let prepare =
+            |sites: &Sites<'_>| Ok(Broker::start(BrokerProgram::RabbitMq, &sites.to, settings)?);
         network.enter(carrier(&first.protocol), prepare, |sites, broker| {
             let is_stopped = || observer.stop().load(Ordering::Relaxed);
             for cell in cells.iter().take_while(|_| !is_stopped()) {

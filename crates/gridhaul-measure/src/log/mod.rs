@@ -28,7 +28,8 @@ const TIME_PER_PART: Duration = Duration::from_secs(5);
 pub enum LogError {
     /// The folder contains a log already.
     #[error(
-        "{path} contains the log of another run\n  help: choose another folder with --out, or remove it"
+        "{path} contains the log of another run\n  help: choose another folder with --out, or \
+         remove it"
     )]
     Exists {
         /// The folder.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use gridhaul_protocols::capture::CapturePoint;
 use gridhaul_scenario::units::Instant;
 use parquet::basic::{Compression, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, Int64Type};
@@ -12,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::method::{CapturePoint, Message, Phase};
+use crate::method::{Message, Phase};
 use crate::settings::Settings;
 
 /// A column and how it is read from a row.

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use gridhaul_protocols::settings::{BrokerProgram, BrokerSettings, ReconnectPolicy};
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::SubscriberEnd;
-use crate::settings::{BrokerProgram, BrokerSettings, BrokerUrl, ReconnectPolicy};
+use crate::measurement::BrokerUrl;
 
 /// Broker of MQTT.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

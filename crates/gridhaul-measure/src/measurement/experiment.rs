@@ -4,7 +4,6 @@ use gridhaul_scenario::units::{BitRate, Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::method::Schedule;
-use crate::protocol::{CrossTraffic, Direction};
 
 /// Measured quantity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,15 +206,9 @@ impl Default for CrossTrafficSettings {
 }
 
 impl CrossTrafficSettings {
-    /// The loads in both directions.
-    #[must_use]
-    pub fn loads(&self) -> Vec<CrossTraffic> {
-        let packet = usize::from(self.packet_bytes);
-        let load = |(direction, rate): (Direction, Option<BitRate>)| {
-            rate.map(|rate| CrossTraffic { direction, rate, packet })
-        };
-        let directions = [(Direction::Forward, self.forward), (Direction::Reverse, self.reverse)];
-        directions.into_iter().filter_map(load).collect()
+    /// Whether there is no load.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.forward.is_none() && self.reverse.is_none()
     }
 }
 

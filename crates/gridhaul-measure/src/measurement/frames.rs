@@ -1,9 +1,8 @@
 //! Settings of Sampled Values and GOOSE.
 
+use gridhaul_protocols::settings::{Retransmission, Vlan};
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
-
-use crate::settings::{Retransmission, Vlan};
 
 /// Data set of Sampled Values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! Ranges of single values, for options and files alike.
 
+use gridhaul_protocols::dnp3::POLL_MIN;
+use gridhaul_protocols::message_header::HEADER_BYTES;
 use gridhaul_scenario::units::{BitRate, Duration};
 use rustix::thread::{CpuSet, sched_getaffinity};
-
-use crate::agent::message::POLL_MIN;
-use crate::method::HEADER_BYTES;
 
 /// Largest number of messages of a run: with fewer than 2^40, sums of their numbers do not
 /// overflow.

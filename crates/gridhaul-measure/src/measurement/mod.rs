@@ -1,10 +1,13 @@
 //! A measurement as a value: protocol, network, messages and experiment. A file of
 //! `gridhaul measure run` is this value in TOML, and the options of the other commands fill it.
 
+mod broker_url;
 mod check;
 mod connection;
+mod draft;
 mod experiment;
 mod file;
+mod fingerprint;
 mod frames;
 pub mod limits;
 mod place;
@@ -12,19 +15,25 @@ mod protocol;
 mod protocol_settings;
 #[cfg(feature = "schema")]
 pub mod reference;
+#[cfg(test)]
+mod reference_tests;
 
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
+pub use broker_url::BrokerUrl;
 pub(crate) use connection::RequestedBroker;
 pub use connection::{
     BrokerConnection, BrokerSource, DirectConnection, GivenBroker, MqttBrokerSource, Nodelay,
     Reconnect, StartedBroker,
 };
+pub use draft::{Draft, Key};
 pub use experiment::{
     BrokerOutage, Capture, ConstantRate, CrossTrafficSettings, Disturbance, Experiment, LinkOutage,
     ObservedOutage, OutageExperiment, RateExperiment, Record, ScheduleSettings,
 };
+pub(crate) use fingerprint::BYTES as FINGERPRINT_BYTES;
+pub use fingerprint::Fingerprint;
 pub use frames::{DataSetName, DoublingIntervals, GooseRetransmission, VlanTag};
 pub use place::{
     AgentPlace, EmulatedNetwork, NetworkSource, Place, ScenarioNetwork, SubscriberEnd,

@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::WindowSize;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Fingerprint;
+use super::Fingerprint;
 
 /// Network between the ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Protocols under test with their settings.
 
+use gridhaul_protocols::settings::{BrokerProgram, BrokerSettings, LIGHT_EDITION_MESSAGE};
 use serde::{Deserialize, Serialize};
 
 use super::connection::RequestedBroker;
@@ -9,8 +10,6 @@ use super::{
     MqttSettings, NullSettings, SampledValuesSettings, StreamSettings, UdpSettings, VlanTag,
     XmppSettings,
 };
-use crate::protocol::LIGHT_EDITION_MESSAGE;
-use crate::settings::{BrokerProgram, BrokerSettings};
 
 /// Protocol under test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

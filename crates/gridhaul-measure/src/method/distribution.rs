@@ -118,14 +118,14 @@ impl Distribution {
         &self,
         share: f64,
         missing: u64,
-        least: Duration,
+        min: Duration,
     ) -> [Option<Duration>; 2] {
         let known = self.count();
         let [lower, upper] = ranks_of_bounds(known + missing, share);
         let low = match lower {
             0 => None,
             rank if rank <= known => Some(self.at_rank(rank)),
-            _ => Some(least),
+            _ => Some(min),
         };
         [low, (upper <= known).then(|| self.at_rank(upper))]
     }
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn missing_messages_are_later_than_all_others() {
         let known = of(1..=150);
-        let least = Duration::from_secs(5);
-        let bounds = |missing| known.bounds_with_missing(0.98, missing, least).map(rounded);
+        let min = Duration::from_secs(5);
+        let bounds = |missing| known.bounds_with_missing(0.98, missing, min).map(rounded);
         // P(B ≤ 143) = 0.03 and P(B ≤ 144) = 0.08 for n = 150.
         assert_eq!(bounds(0), [Some(144), Some(150)]);
         // With one missing message the largest of 150 is no upper bound of 151.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use gridhaul_protocols::capture::CapturePoint;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::message::{Message, Phase, ReceiveTimes};
 use super::path::CaptureTimes;
 use super::schedule::Schedule;
-use crate::capture::CapturePoint;
 
 /// Longest time for which a thread may be delayed between the read of a message and its report. A
 /// message is closed this long after its horizon, so that a report that is late does not make it a

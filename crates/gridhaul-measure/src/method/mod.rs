@@ -20,8 +20,6 @@ mod summary;
 mod time_profile;
 mod validity;
 
-pub use crate::capture::CapturePoint;
-pub use crate::header::{HEADER_BYTES, Header, HeaderError};
 pub use distribution::{Distribution, Quantile, messages_needed};
 pub use interruption::Interruption;
 pub use ledger::{Arrivals, Ledger, REPORTED_WITHIN};

@@ -1,10 +1,10 @@
 //! The path of a message, as captures of packets see it.
 
+use gridhaul_protocols::capture::CapturePoint;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::distribution::Distribution;
 use super::message::{Message, Phase};
-use crate::capture::CapturePoint;
 
 /// Largest error of the conversion between the clock of the captures and that of the run, with a
 /// margin.

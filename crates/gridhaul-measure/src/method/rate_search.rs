@@ -11,11 +11,11 @@ const DISTURBED_MAX: u32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateRange {
     /// First rate to try, in messages per second.
-    pub start: f64,
+    pub first: f64,
     /// Lowest rate.
-    pub least: f64,
+    pub min: f64,
     /// Highest rate.
-    pub most: f64,
+    pub max: f64,
     /// Ratio of two neighbouring rates at which the search ends, such as 0.05.
     pub resolution: f64,
     /// Number of additional trials that must confirm the result.
@@ -92,13 +92,15 @@ impl RateSearch {
     /// The rate of the next trial; `None` when the search has ended.
     #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
-        let RateRange { start, least, most, resolution, confirmations } = self.range;
+        let RateRange { first, min, max, resolution, confirmations } = self.range;
         let next = match (self.sustained, self.lowest_excluded()) {
             _ if self.open.is_some() => return self.open.map(|open| open.rate),
-            (None, None) => start.clamp(least, most),
-            (None, Some(failed)) if failed <= least => return None,
-            (None, Some(failed)) => (failed / 2.0).max(least),
-            (Some(sustained), None) if sustained < most => (sustained * 2.0).min(most),
+            (None, None) => first.clamp(min, max),
+            (None, Some(failed)) if failed <= min => return None,
+            (None, Some(failed)) => (failed / 2.0).max(min),
+            (Some(sustained), None) if sustained < max => (sustained * 2.0).min(max),
+            // The geometric mean halves the interval on a logarithmic scale, on which the
+            // resolution is constant.
             (Some(sustained), Some(failed)) if failed > sustained * (1.0 + resolution) => {
                 (sustained * failed).sqrt()
             }
@@ -191,7 +193,7 @@ mod tests {
     use super::*;
 
     const RANGE: RateRange =
-        RateRange { start: 100.0, least: 1.0, most: 1e6, resolution: 0.05, confirmations: 2 };
+        RateRange { first: 100.0, min: 1.0, max: 1e6, resolution: 0.05, confirmations: 2 };
 
     /// Searches, with trials that `trial` decides by their rate and number. Returns the result and
     /// the number of trials.

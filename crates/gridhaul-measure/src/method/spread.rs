@@ -13,9 +13,9 @@ pub struct Spread {
     /// Median over the runs.
     pub median: f64,
     /// Least value.
-    pub least: f64,
+    pub min: f64,
     /// Largest value.
-    pub largest: f64,
+    pub max: f64,
     /// Interval that contains the median of all possible runs with a confidence of 95 %; `None`
     /// with fewer than six runs.
     pub interval: Option<[f64; 2]>,
@@ -27,10 +27,10 @@ impl Spread {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let (&least, &largest) = (values.first()?, values.last()?);
+        let (&min, &max) = (values.first()?, values.last()?);
         let runs = values.len();
         let median = 0.5 * (values[(runs - 1) / 2] + values[runs / 2]);
-        Some(Self { runs, median, least, largest, interval: interval(&values) })
+        Some(Self { runs, median, min, max, interval: interval(&values) })
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     fn the_median_of_an_even_number_is_between_both_middle_values() {
         let spread = Spread::of([4.0, 1.0, 2.0, 9.0]).unwrap();
         assert_eq!((spread.runs, spread.median), (4, 3.0));
-        assert_eq!((spread.least, spread.largest, spread.interval), (1.0, 9.0, None));
+        assert_eq!((spread.min, spread.max, spread.interval), (1.0, 9.0, None));
         assert_eq!(Spread::of([7.0]).map(|it| it.median), Some(7.0));
         assert_eq!(Spread::of([]), None);
     }

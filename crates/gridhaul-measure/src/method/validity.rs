@@ -56,14 +56,16 @@ impl fmt::Display for Finding {
         match self {
             Self::LatencyFromSchedule { lateness, median } => write!(
                 f,
-                "the latency from the schedule is invalid: the generator was up to {:.3} ms late (98th percentile), more than \
+                "the latency from the schedule is invalid: the generator was up to {:.3} ms late \
+                 (98th percentile), more than \
                  10 % of the median latency of {:.3} ms",
                 millis(*lateness),
                 millis(*median)
             ),
             Self::Load { lateness, interval } => write!(
                 f,
-                "the load is invalid: the generator was up to {:.3} ms late (98th percentile), more than 10 % of the interval \
+                "the load is invalid: the generator was up to {:.3} ms late (98th percentile), \
+                 more than 10 % of the interval \
                  of {:.3} ms between messages",
                 millis(*lateness),
                 millis(*interval)

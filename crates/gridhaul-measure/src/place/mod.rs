@@ -1,7 +1,6 @@
 //! The network between the ends of a measurement on this machine.
 
 mod sites;
-pub mod systems;
 
 use std::mem;
 
@@ -13,10 +12,9 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::measurement::{
     EmulatedNetwork, Measurement, NetworkSource, Place, ScenarioNetwork, SubscriberEnd,
 };
+use crate::systems;
 
-pub use sites::{
-    Carrier, LinkCounters, Site, Sites, StopOnDrop, on_links, on_network, on_prepared_links,
-};
+pub use sites::{Carrier, LinkCounters, Site, Sites, StopOnDrop, on_links};
 
 /// The network of a measurement on this machine.
 #[derive(Debug)]
@@ -102,7 +100,7 @@ impl LocalNetwork {
                 placed(&sites, prepare(&sites))
             }
             Some(EmulatedFlow { scenario, name }) => {
-                on_prepared_links(scenario, name, carrier, prepare, placed)?.0
+                on_links(scenario, name, carrier, prepare, placed)?.0
             }
         }
     }

@@ -182,39 +182,14 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Runs `work` between the ends of a flow, while the links of its network forward IP packets.
+/// Runs `work` between the ends of a flow, and returns its result and what the links counted: the
+/// losses, duplicates and errors that they made. Calls `prepare` before the links forward and their
+/// clock starts: programs that start slowly do not delay the messages until after the outages of
+/// the scenario. They may use the addresses of their own end only.
 ///
 /// # Errors
 /// The network cannot be made on this machine, there is no such flow, or a device was deleted.
-pub fn on_network<T>(
-    scenario: &Scenario,
-    flow: &str,
-    work: impl FnOnce(&Sites<'_>) -> T,
-) -> Result<T, RunError> {
-    on_links(scenario, flow, Carrier::Packets, work).map(|(done, _)| done)
-}
-
-/// Runs `work` between the ends of a flow, and returns its result and what the links counted: the
-/// losses, duplicates and errors that they made.
-///
-/// # Errors
-/// As [`on_network`].
-pub fn on_links<T>(
-    scenario: &Scenario,
-    flow: &str,
-    carrier: Carrier,
-    work: impl FnOnce(&Sites<'_>) -> T,
-) -> Result<(T, LinkCounters), RunError> {
-    on_prepared_links(scenario, flow, carrier, |_| (), |sites, ()| work(sites))
-}
-
-/// As [`on_links`], and calls `prepare` before the links forward and their clock starts: programs
-/// that start slowly do not delay the messages until after the outages of the scenario. They may
-/// use the addresses of their own end only.
-///
-/// # Errors
-/// As [`on_network`].
-pub fn on_prepared_links<P, T>(
+pub fn on_links<P, T>(
     scenario: &Scenario,
     flow: &str,
     carrier: Carrier,
@@ -227,6 +202,8 @@ pub fn on_prepared_links<P, T>(
     };
     let sites = || Sites::of_flow(&network, flow, Clock::starts_in(Duration::ZERO));
     let prepared = prepare(&sites()?);
+    // The clock starts after the preparation: a broker takes seconds to start, in which outages of
+    // the scenario would pass.
     let sites = sites()?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -12,12 +12,12 @@ use std::path::Path;
 
 use gridhaul::Engine;
 use gridhaul::scenario::backend::NoProgress;
+use gridhaul_protocols::capture::CapturePoint;
 use gridhaul_scenario::scenario::{Flow, Load, Record, Scenario, Stack, Trace, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
-use crate::method::{CapturePoint, Distribution, Message, Phase, Schedule};
-
+use crate::method::{Distribution, Message, Phase, Schedule};
 use messages::{delays, write_trace};
 
 pub use compared::Prediction;
@@ -292,8 +292,10 @@ mod tests {
 
     fn scenario(forward: &str, reverse: &str) -> Scenario {
         let text = format!(
-            "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = {{}}\n[link.wan]\nfrom = \"a\"\nto = \"b\"\n\
-             forward = {{ rate = \"8 Mbit/s\", {forward} }}\nreverse = {{ rate = \"8 Mbit/s\", {reverse} }}\n\
+            "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = \
+             {{}}\n[link.wan]\nfrom = \"a\"\nto = \"b\"\n\
+             forward = {{ rate = \"8 Mbit/s\", {forward} }}\nreverse = {{ rate = \"8 Mbit/s\", \
+             {reverse} }}\n\
              [flow.test]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n"
         );
         Scenario::from_toml(&text, "one-link.toml").unwrap()

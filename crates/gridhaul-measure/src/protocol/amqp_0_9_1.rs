@@ -10,6 +10,7 @@ use async_rs::traits::Reactor;
 use async_rs::util::RuntimeParts;
 use async_rs::{Runtime, Tokio};
 use futures_lite::{AsyncRead, AsyncWrite, Stream, StreamExt};
+use gridhaul_protocols::settings::{Amqp091, ClientSettings, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY};
 use gridhaul_scenario::units::Duration;
 use lapin::options::{
     BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions,
@@ -23,7 +24,6 @@ use tokio::net::TcpStream;
 
 use super::client::{Library, Ports, Role};
 use super::connection::{BrokerStream, Connector};
-use crate::settings::{Amqp091, ClientSettings, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY};
 
 /// Name of the protocol.
 pub(super) const NAME: &str = "amqp-0-9-1";

@@ -8,10 +8,10 @@ use fe2o3_amqp::types::definitions::SenderSettleMode;
 use fe2o3_amqp::types::messaging::{Data, Message};
 use fe2o3_amqp::types::primitives::Binary;
 use fe2o3_amqp::{Connection, Receiver, Sendable, Sender, Session};
+use gridhaul_protocols::settings::{Amqp10, ClientSettings};
 
 use super::client::{Library, Ports, Role};
 use super::connection::Connector;
-use crate::settings::{Amqp10, ClientSettings};
 
 /// Name of the protocol.
 pub(super) const NAME: &str = "amqp-1.0";

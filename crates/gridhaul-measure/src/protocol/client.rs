@@ -152,7 +152,8 @@ pub(super) struct ClientPublisher {
 pub(super) fn start<L: Library>(
     library: L,
     site: &Site<'_>,
-    (address, clock): (SocketAddr, Clock),
+    address: SocketAddr,
+    clock: Clock,
     reconnect_after: Option<Duration>,
 ) -> Result<ClientSubscriber, ProtocolError> {
     let protocol = library.name();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use gridhaul_protocols::settings::{BrokerAddress, Tls};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -12,7 +13,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::ProtocolError;
-use crate::broker::{BrokerAddress, Tls};
 
 /// A stream of bytes in both directions.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {}

@@ -14,6 +14,7 @@ use super::frame_link::{self, FrameReceiver, FrameSender};
 use super::sampled_values::SOURCE;
 use super::udp::{UdpPublisher, UdpSubscriber, open};
 use super::{ProtocolError, RECEIVE_WAIT, Received, Subscriber};
+use crate::measurement::CrossTrafficSettings;
 use crate::place::{Sites, StopOnDrop};
 
 /// Time without a packet after which none is expected any more.
@@ -92,6 +93,17 @@ impl CrossTrafficCounts {
 }
 
 impl CrossTraffic {
+    /// The loads in both directions that a measurement requests.
+    pub(crate) fn requested(settings: &CrossTrafficSettings) -> Vec<Self> {
+        let packet = usize::from(settings.packet_bytes);
+        let directions =
+            [(Direction::Forward, settings.forward), (Direction::Reverse, settings.reverse)];
+        let load = |(direction, rate): (_, Option<BitRate>)| {
+            rate.map(|rate| Self { direction, rate, packet })
+        };
+        directions.into_iter().filter_map(load).collect()
+    }
+
     /// Runs `work` during these loads, and returns its result and what became of the packets.
     ///
     /// # Errors

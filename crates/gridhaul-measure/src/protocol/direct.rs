@@ -1,13 +1,16 @@
-//! The protocols of [`crate::endpoint`]: both ends are of this program, without a broker.
+//! The protocols of [`gridhaul_protocols::endpoint`]: both ends are of this program, without a
+//! broker.
 
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::settings::{Direct, DirectKind, Pattern};
 
+use super::reconnect::after_text;
 use super::stream::{Listener, StreamSettings, Streams, connect};
 use super::{Connected, Protocol, ProtocolError, Publisher, ReceivingEnd};
 use crate::place::{Site, Sites};
-use crate::settings::{Direct, DirectKind, Pattern, Settings};
+use crate::settings::Settings;
 
 impl Protocol for Direct {
     fn name(&self) -> &'static str {
@@ -40,68 +43,57 @@ impl Protocol for Direct {
                 vec![("responses", format!("polled every {} s", interval.as_secs_f64()))]
             }
         });
-        settings.push("reconnect_after", self.reconnect.after_text());
+        settings.push("reconnect_after", after_text(self.reconnect));
         settings
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        connect(self.stream(), sites, self.kind.endpoints())
+        connect(stream(self), sites, self.kind.endpoints())
     }
 }
 
-impl Direct {
-    /// Whether the end that publishes listens.
-    #[must_use]
-    pub const fn publisher_listens(&self) -> bool {
-        matches!(
-            self.kind,
-            DirectKind::Iec104(_) | DirectKind::Synchrophasor(_) | DirectKind::Dnp3 { .. }
-        )
-    }
+/// The end that receives, alone, at this address. It connects to `publisher`, or listens if there
+/// is none.
+///
+/// # Errors
+/// The socket cannot be opened, or the publisher does not answer.
+pub(crate) fn receiver(
+    direct: &Direct,
+    address: IpAddr,
+    clock: Clock,
+    publisher: Option<SocketAddr>,
+) -> Result<ReceivingEnd, ProtocolError> {
+    let [_, endpoint] = direct.kind.endpoints();
+    let streams = Streams { settings: stream(direct), site: Site::at(address), clock };
+    streams.receiver(endpoint, publisher)
+}
 
-    /// The end that receives, alone, at this address. It connects to `publisher`, or listens if
-    /// there is none.
-    ///
-    /// # Errors
-    /// The socket cannot be opened, or the publisher does not answer.
-    pub fn receiver(
-        &self,
-        address: IpAddr,
-        clock: Clock,
-        publisher: Option<SocketAddr>,
-    ) -> Result<ReceivingEnd, ProtocolError> {
-        let [_, endpoint] = self.kind.endpoints();
-        let streams = Streams { settings: self.stream(), site: Site::at(address), clock };
-        streams.receiver(endpoint, publisher)
-    }
+/// The end that sends, alone. It connects to `subscriber`, or listens at `address` if there is
+/// none; the result has the address at which it listens.
+///
+/// # Errors
+/// The socket cannot be opened, or the subscriber does not answer.
+pub(crate) fn publisher(
+    direct: &Direct,
+    address: IpAddr,
+    clock: Clock,
+    subscriber: Option<SocketAddr>,
+) -> Result<(Box<dyn Publisher>, SocketAddr), ProtocolError> {
+    let [endpoint, _] = direct.kind.endpoints();
+    let streams = Streams { settings: stream(direct), site: Site::at(address), clock };
+    streams.publisher(endpoint, subscriber)
+}
 
-    /// The end that sends, alone. It connects to `subscriber`, or listens at `address` if there is
-    /// none; the result has the address at which it listens.
-    ///
-    /// # Errors
-    /// The socket cannot be opened, or the subscriber does not answer.
-    pub fn publisher(
-        &self,
-        address: IpAddr,
-        clock: Clock,
-        subscriber: Option<SocketAddr>,
-    ) -> Result<(Box<dyn Publisher>, SocketAddr), ProtocolError> {
-        let [endpoint, _] = self.kind.endpoints();
-        let streams = Streams { settings: self.stream(), site: Site::at(address), clock };
-        streams.publisher(endpoint, subscriber)
-    }
-
-    fn stream(&self) -> StreamSettings {
-        StreamSettings {
-            protocol: self.name(),
-            listener: if self.publisher_listens() {
-                Listener::Publisher
-            } else {
-                Listener::Subscriber
-            },
-            port: self.port,
-            nodelay: self.nodelay,
-            reconnect: self.reconnect,
-        }
+fn stream(direct: &Direct) -> StreamSettings {
+    StreamSettings {
+        protocol: direct.name(),
+        listener: if direct.publisher_listens() {
+            Listener::Publisher
+        } else {
+            Listener::Subscriber
+        },
+        port: direct.port,
+        nodelay: direct.nodelay,
+        reconnect: direct.reconnect,
     }
 }

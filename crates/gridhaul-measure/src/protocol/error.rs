@@ -29,7 +29,8 @@ pub enum ProtocolError {
     },
     /// The broker or the other end does not answer, or refuses the client.
     #[error(
-        "cannot connect by {protocol} to {address}: {reason}\n  help: expected a program at this address that speaks {protocol} and accepts \
+        "cannot connect by {protocol} to {address}: {reason}\n  help: expected a program at this \
+         address that speaks {protocol} and accepts \
          the client; start it, permit its port in firewalls, and check address and credentials"
     )]
     Connect {

@@ -9,9 +9,10 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 use rustix::io::Errno;
 
-use super::{ProtocolError, RECEIVE_WAIT, Refused, Settings};
+use super::{ProtocolError, RECEIVE_WAIT, Refused};
 use crate::method::ReceiveTimes;
 use crate::place::{Site, Sites};
+use crate::settings::Settings;
 
 /// Longest frame with a VLAN tag (IEEE 802.1Q), without frame check sequence.
 const FRAME_MAX: usize = 1_518;

@@ -16,14 +16,10 @@ use super::frame_link::{
 };
 use super::sampled_values::{SOURCE, utc_now};
 use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Settings,
-    Subscriber,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
 use crate::place::{Site, Sites};
-
-/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header
-/// and elements take 112 B with a control block of 20 letters and the largest numbers.
-pub const GOOSE_MESSAGE_MAX: usize = 1_388;
+use crate::settings::Settings;
 
 /// GOOSE with a data set of one octet string.
 #[derive(Debug, Clone)]

@@ -6,14 +6,15 @@ mod arrival;
 mod client;
 mod connection;
 mod cross_traffic;
-mod direct;
+pub(crate) mod direct;
 mod endpoint_client;
 mod error;
-mod frame_ends;
 mod frame_link;
+pub(crate) mod frame_stream;
 mod goose;
-mod modbus;
+pub(crate) mod modbus;
 mod null;
+mod reconnect;
 mod sampled_values;
 mod selection;
 mod stream;
@@ -30,19 +31,14 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::method::ReceiveTimes;
 use crate::place::Sites;
+use crate::settings::Settings;
 
-pub use crate::settings::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
-    ReconnectPolicy, Settings,
-};
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use error::{ProtocolError, Refused};
 pub use frame_link::FrameIdentity;
-pub use goose::{GOOSE_MESSAGE_MAX, GooseControlBlock};
+pub use goose::GooseControlBlock;
 pub use null::Null;
-pub use sampled_values::{
-    DataSet, LIGHT_EDITION_MESSAGE, SAMPLED_VALUES_MESSAGE_MAX, SampledValueStream,
-};
+pub use sampled_values::{DataSet, SampledValueStream};
 pub(crate) use selection::{
     BrokerInUse, Selection, Started, client_name, frames, given_address, settings,
 };

@@ -8,6 +8,7 @@ use std::time;
 
 use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_protocols::modbus::{MESSAGE_MAX, message, registers};
+use gridhaul_protocols::settings::Modbus;
 use gridhaul_scenario::units::Instant;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -17,11 +18,12 @@ use tokio_modbus::server::tcp::Server;
 use tokio_modbus::{ExceptionCode, Request, Response};
 
 use super::client::{ClientSubscriber, Library, Ports, start};
+use super::reconnect::reconnect_settings;
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReceivingEnd, Subscriber,
 };
 use crate::place::{Site, Sites};
-use crate::settings::{Modbus, Settings};
+use crate::settings::Settings;
 
 /// Name of the protocol.
 const NAME: &str = "modbus-tcp";
@@ -39,53 +41,55 @@ impl Protocol for Modbus {
         settings.push("nodelay", self.nodelay.to_string());
         settings.push("function", "16 (write multiple registers)");
         settings.push("outstanding_requests", "1");
-        settings.extend(self.reconnect.settings());
+        settings.extend(reconnect_settings(self.reconnect));
         settings
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let server = ModbusServer::start(&sites.to, (self.port, self.nodelay), sites.clock)?;
-        let client = self.client(&sites.from, server.address, sites.clock)?;
+        let server = ModbusServer::start(self, &sites.to, sites.clock)?;
+        let client = client(self, &sites.from, server.address, sites.clock)?;
         let publisher = client.publisher(self.reconnect.queue, MESSAGE_MAX);
         let subscriber = ModbusSubscriber { client: Some(client), server };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
     }
 }
 
-impl Modbus {
-    /// The server alone, at this address.
-    ///
-    /// # Errors
-    /// The socket cannot be opened.
-    pub fn receiver(&self, address: IpAddr, clock: Clock) -> Result<ReceivingEnd, ProtocolError> {
-        let server = ModbusServer::start(&Site::at(address), (self.port, self.nodelay), clock)?;
-        let address = server.address;
-        let subscriber = Box::new(ModbusSubscriber { client: None, server });
-        Ok(ReceivingEnd { subscriber, address })
-    }
+/// The server alone, at this address.
+///
+/// # Errors
+/// The socket cannot be opened.
+pub(crate) fn receiver(
+    modbus: &Modbus,
+    address: IpAddr,
+    clock: Clock,
+) -> Result<ReceivingEnd, ProtocolError> {
+    let server = ModbusServer::start(modbus, &Site::at(address), clock)?;
+    let address = server.address;
+    let subscriber = Box::new(ModbusSubscriber { client: None, server });
+    Ok(ReceivingEnd { subscriber, address })
+}
 
-    /// The client alone, of a server on another machine.
-    ///
-    /// # Errors
-    /// The server does not answer.
-    pub fn publisher(
-        &self,
-        server: SocketAddr,
-        clock: Clock,
-    ) -> Result<Box<dyn Publisher>, ProtocolError> {
-        let client = self.client(&Sites::loopback().from, server, clock)?;
-        Ok(Box::new(client.publisher(self.reconnect.queue, MESSAGE_MAX)))
-    }
+/// The client alone, of a server on another machine.
+///
+/// # Errors
+/// The server does not answer.
+pub(crate) fn publisher(
+    modbus: &Modbus,
+    server: SocketAddr,
+    clock: Clock,
+) -> Result<Box<dyn Publisher>, ProtocolError> {
+    let client = client(modbus, &Sites::loopback().from, server, clock)?;
+    Ok(Box::new(client.publisher(modbus.reconnect.queue, MESSAGE_MAX)))
+}
 
-    fn client(
-        &self,
-        site: &Site<'_>,
-        address: SocketAddr,
-        clock: Clock,
-    ) -> Result<ClientSubscriber, ProtocolError> {
-        let client = Client { address, nodelay: self.nodelay };
-        start(client, site, (address, clock), self.reconnect.after)
-    }
+fn client(
+    modbus: &Modbus,
+    site: &Site<'_>,
+    address: SocketAddr,
+    clock: Clock,
+) -> Result<ClientSubscriber, ProtocolError> {
+    let client = Client { address, nodelay: modbus.nodelay };
+    start(client, site, address, clock, modbus.reconnect.after)
 }
 
 /// The client, which has one outstanding request, as the protocol's implementation guide recommends
@@ -124,11 +128,8 @@ struct ModbusServer {
 }
 
 impl ModbusServer {
-    fn start(
-        site: &Site<'_>,
-        (port, nodelay): (u16, bool),
-        clock: Clock,
-    ) -> Result<Self, ProtocolError> {
+    fn start(modbus: &Modbus, site: &Site<'_>, clock: Clock) -> Result<Self, ProtocolError> {
+        let &Modbus { port, nodelay, .. } = modbus;
         let wanted = SocketAddr::new(site.address, port);
         let failed = |source| ProtocolError::Listen { address: wanted, source };
         let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed)?;
@@ -239,8 +240,10 @@ fn text(error: impl std::fmt::Display) -> String {
 mod tests {
     use std::io::{Read, Write};
 
-    use super::*;
     use gridhaul_protocols::overhead::direct;
+    use gridhaul_protocols::settings::ReconnectPolicy;
+
+    use super::*;
 
     /// A request as the library sends it has the bytes of the formula.
     #[test]
@@ -249,9 +252,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let client = Client { address, nodelay: true };
-        let peer = (address, sites.clock);
-        let after = crate::protocol::ReconnectPolicy::default().after;
-        let client = start(client, &sites.from, peer, after).unwrap();
+        let after = ReconnectPolicy::default().after;
+        let client = start(client, &sites.from, address, sites.clock, after).unwrap();
         let mut publisher = client.publisher(false, MESSAGE_MAX);
         let (mut socket, _) = listener.accept().unwrap();
         for payload in [0, 1, 16, 132, 243, 244] {

@@ -7,23 +7,17 @@ use gridhaul_protocols::sampled_values::{
     Asdu, LIGHT_EDITION_CHANNELS, LightEditionChannel, SampledValues, Synchronisation,
     light_edition, write_light_edition,
 };
+use gridhaul_protocols::settings::LIGHT_EDITION_MESSAGE;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::frame_link::{
     self, FrameIdentity, FrameReceiver, FrameSender, ReceiverPlace, receiver_place,
 };
 use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Settings,
-    Subscriber,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
 use crate::place::{Site, Sites};
-
-/// Bytes of a message in the data set of 9-2LE: those of its values.
-pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
-
-/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header
-/// and elements take 60 B with an `svID` of eight letters.
-pub const SAMPLED_VALUES_MESSAGE_MAX: usize = 1_440;
+use crate::settings::Settings;
 
 /// Kind of the samples of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,19 +4,20 @@ use std::fs;
 
 use anyhow::Context;
 use gridhaul_protocols::mqtt::{QualityOfService, Version};
+use gridhaul_protocols::settings::{
+    Amqp10, Amqp091, BrokerAddress, BrokerProtocol, ClientSettings, Direct, DirectKind,
+    FrameContent, FrameStream, Modbus, Mqtt, Pattern,
+};
 use gridhaul_scenario::units::Duration;
 
-use super::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Null,
-    Pattern, Protocol, ThroughBroker, Udp,
-};
-use crate::broker::{Broker, BrokerAddress};
+use super::{Null, Protocol, ThroughBroker, Udp, frame_stream};
+use crate::broker::Broker;
 use crate::measurement::{
     BrokerConnection, DirectConnection, GivenBroker, Measurement, ProtocolUnderTest,
     RequestedBroker,
 };
 use crate::place::Sites;
-use crate::settings::{FrameContent, FrameStream, Settings};
+use crate::settings::Settings;
 
 /// Link credit of AMQP 1.0 by default: enough for 1,000 messages/s over a round-trip time of one
 /// second.
@@ -117,7 +118,7 @@ impl Started<'static> {
         let alone = |protocol| Started { protocol, broker: BrokerInUse::None };
         Ok(match Selection::new(measurement) {
             Selection::Null => alone(Box::new(Null)),
-            Selection::Frames(stream) => alone(stream.protocol()),
+            Selection::Frames(stream) => alone(frame_stream::protocol(&stream)),
             Selection::Udp => alone(Box::new(Udp)),
             Selection::Modbus(modbus) => alone(Box::new(modbus)),
             Selection::Direct(direct) => alone(Box::new(direct)),
@@ -127,7 +128,7 @@ impl Started<'static> {
                         BrokerInUse::Given(given_address(broker)?)
                     }
                     Some(RequestedBroker::Started(program, settings)) => {
-                        let broker = program.start(&sites.to, settings)?;
+                        let broker = Broker::start(program, &sites.to, settings)?;
                         let address = broker.address_for(&clients.protocol);
                         BrokerInUse::Own(Box::new(broker), address)
                     }
@@ -153,6 +154,7 @@ impl<'b> Started<'b> {
         match Selection::new(measurement) {
             Selection::Broker(clients) => {
                 let address = broker.address_for(&clients.protocol);
+                // Shared brokers are started without encryption.
                 let address = BrokerAddress { tls: None, ..address };
                 Self::through(clients, BrokerInUse::Shared { broker, address, nodelay })
             }

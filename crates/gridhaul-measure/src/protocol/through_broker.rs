@@ -4,17 +4,20 @@
 use gridhaul_linux::Clock;
 use gridhaul_protocols::mqtt::{self, QualityOfService, Version};
 use gridhaul_protocols::overhead::tls::RECORD_OVERHEAD;
+use gridhaul_protocols::settings::{
+    BrokerAddress, BrokerProtocol, ClientSettings, Credentials, Mqtt,
+};
 use gridhaul_protocols::xmpp;
 
 use super::client::{ClientSubscriber, Role, start};
 use super::connection::Connector;
 use super::endpoint_client::EndpointClient;
+use super::reconnect::reconnect_settings;
 use super::{
     Connected, Protocol, ProtocolError, Publisher, SendingEnd, Subscriber, amqp_0_9_1, amqp_1_0,
 };
-use crate::broker::{BrokerAddress, Credentials};
 use crate::place::{Site, Sites};
-use crate::settings::{BrokerProtocol, ClientSettings, Mqtt, ReconnectPolicy, Settings};
+use crate::settings::Settings;
 
 /// Longest message that is handed to a broker, in bytes, so that the queues of a client stay
 /// bounded.
@@ -57,7 +60,7 @@ impl Protocol for ThroughBroker {
         }
         settings.extend(self.settings_of_protocol());
         settings.push("connections", connections);
-        settings.extend(clients.reconnect.settings());
+        settings.extend(reconnect_settings(clients.reconnect));
         settings
     }
 
@@ -148,24 +151,44 @@ impl ThroughBroker {
     ) -> Result<ClientSubscriber, ProtocolError> {
         let (name, settings) = (self.name(), self.clients.clone());
         let connector = Connector::new(name, &self.broker, settings.nodelay)?;
-        let (peer, after) = ((self.broker.address, clock), settings.reconnect.after);
+        let (address, after) = (self.broker.address, settings.reconnect.after);
         let publishes = role.publishes;
         match self.clients.protocol.clone() {
             BrokerProtocol::Mqtt(mqtt) => {
                 let settings = self.mqtt_client(mqtt, role);
                 let endpoint = move || mqtt::Client::new(settings.clone());
-                start(EndpointClient { name, connector, publishes, endpoint }, site, peer, after)
+                start(
+                    EndpointClient { name, connector, publishes, endpoint },
+                    site,
+                    address,
+                    clock,
+                    after,
+                )
             }
-            BrokerProtocol::Amqp091(amqp) => {
-                start(amqp_0_9_1::Client { connector, settings, amqp, role }, site, peer, after)
-            }
-            BrokerProtocol::Amqp10(amqp) => {
-                start(amqp_1_0::Client { connector, settings, amqp, role }, site, peer, after)
-            }
+            BrokerProtocol::Amqp091(amqp) => start(
+                amqp_0_9_1::Client { connector, settings, amqp, role },
+                site,
+                address,
+                clock,
+                after,
+            ),
+            BrokerProtocol::Amqp10(amqp) => start(
+                amqp_1_0::Client { connector, settings, amqp, role },
+                site,
+                address,
+                clock,
+                after,
+            ),
             BrokerProtocol::Xmpp => {
                 let account = self.account(role)?;
                 let endpoint = move || xmpp::Client::new(account.clone());
-                start(EndpointClient { name, connector, publishes, endpoint }, site, peer, after)
+                start(
+                    EndpointClient { name, connector, publishes, endpoint },
+                    site,
+                    address,
+                    clock,
+                    after,
+                )
             }
         }
     }
@@ -205,18 +228,5 @@ impl ThroughBroker {
         };
         let destination = role.publishes.then(|| account(Role::SUBSCRIBER).address());
         Ok(xmpp::Settings { destination, ..account(role) })
-    }
-}
-
-impl ReconnectPolicy {
-    /// The policy in a table of settings.
-    pub(super) fn settings(self) -> [(&'static str, String); 2] {
-        let without = if self.queue { "queue" } else { "refuse" };
-        [("reconnect_after", self.after_text()), ("without_connection", without.into())]
-    }
-
-    /// The time until the next attempt, in a table of settings.
-    pub(super) fn after_text(self) -> String {
-        self.after.map_or_else(|| "never".into(), |after| format!("{} s", after.as_secs_f64()))
     }
 }

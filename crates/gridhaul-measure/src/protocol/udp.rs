@@ -10,11 +10,12 @@ use gridhaul_linux::{
 use socket2::{Domain, Socket, Type};
 
 use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Settings,
-    Subscriber, has_nothing_arrived,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
+    has_nothing_arrived,
 };
 use crate::method::ReceiveTimes;
 use crate::place::{Site, Sites};
+use crate::settings::Settings;
 
 /// Receive buffer, so that a burst does not overflow it while the receiver does not run.
 const RECEIVE_BUFFER: u32 = 8 << 20;

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::message_header::Header;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::udp::{DATAGRAM_MAX, Udp, UdpPublisher, UdpSubscriber, open};
@@ -11,7 +12,6 @@ use super::{
     ProtocolError, RECEIVE_WAIT, Received, ReceivingEnd, SendingEnd, Subscriber,
     has_nothing_arrived,
 };
-use crate::method::Header;
 use crate::place::Site;
 
 impl Udp {

@@ -4,7 +4,7 @@ use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::units::{Duration, counted};
 use serde_json::{Value, json};
 
-use super::run::{distribution, millis, proportion};
+use super::distribution::{distribution, millis, proportion};
 use crate::run::{Remote, Run};
 
 /// Notes about clock and agent.
@@ -18,13 +18,14 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
         };
         let ppm = |drift: f64| format!("{:.1}", drift * 1e6);
         let [low, high] = [0, 1].map(|end| {
-            let bounds = clock.drift_bounds.map(|it| [it.least, it.greatest][end]);
+            let bounds = clock.drift_bounds.map(|it| [it.min, it.max][end]);
             bounds.filter(|it| it.is_finite()).map_or_else(|| UNKNOWN.into(), ppm)
         });
         notes.push(format!(
-            "clock of the agent: {}, least round-trip time {} ms, drift {} ppm (between {low} and {high}), {steps}; steps from {} ms are detectable",
+            "clock of the agent: {}, least round-trip time {} ms, drift {} ppm (between {low} and \
+             {high}), {steps}; steps from {} ms are detectable",
             counted(clock.exchanges as u64, "exchange"),
-            millis(Some(clock.least_round_trip)),
+            millis(Some(clock.min_round_trip)),
             clock.drift.map_or_else(|| UNKNOWN.into(), ppm),
             millis(Some(clock.detectable_step)),
         ));
@@ -67,11 +68,11 @@ pub(super) fn two_machines(remote: &Remote) -> Value {
             .collect();
         json!({
             "exchanges": clock.exchanges,
-            "least_round_trip_s": clock.least_round_trip.as_secs_f64(),
+            "least_round_trip_s": clock.min_round_trip.as_secs_f64(),
             "error_s": seconds(clock.error),
             "drift": clock.drift,
-            "drift_at_least": clock.drift_bounds.map(|it| it.least),
-            "drift_at_most": clock.drift_bounds.map(|it| it.greatest),
+            "drift_at_least": clock.drift_bounds.map(|it| it.min),
+            "drift_at_most": clock.drift_bounds.map(|it| it.max),
             "steps": steps,
             "detectable_step_s": clock.detectable_step.as_secs_f64(),
             "unknown_times": clock.unknown,

@@ -2,31 +2,17 @@
 
 use gridhaul_protocols::overhead::tls::RECORD_OVERHEAD;
 use gridhaul_report::chart::{
-    Axis, BarSeries, BoxPlot, BoxStatistics, Chart, LineChart, LineSeries, Reference, StackedChart,
-    Stroke,
+    Axis, BarSeries, BoxPlot, Chart, LineChart, LineSeries, Reference, StackedChart, Stroke,
 };
 use gridhaul_scenario::units::Duration;
 
+use super::distribution::{axis_for_range, box_plot, statistics};
 use super::path::stages;
+use super::prediction::chart;
 use super::run::title;
-use crate::experiment::reserve::paper::message_sizes;
+use crate::message_sizes::message_sizes;
 use crate::method::{Distribution, ProfilePoint};
 use crate::run::Run;
-
-/// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the
-/// 2nd and 98th percentile, and the tail. `None` without messages.
-pub(crate) fn statistics(distribution: &Distribution) -> Option<BoxStatistics> {
-    let at = |share| distribution.quantile(share).map(|it| it.value.as_secs_f64());
-    // With fewer messages the 99.9th percentile is the largest value.
-    let has_tail = distribution.count() >= 1_000;
-    Some(BoxStatistics {
-        whiskers: [at(0.02)?, at(0.98)?],
-        quartiles: [at(0.25)?, at(0.75)?],
-        mean: distribution.mean()?.as_secs_f64(),
-        tail: if has_tail { at(0.999) } else { None },
-        max: distribution.max()?.as_secs_f64(),
-    })
-}
 
 /// All charts of a run, with the names of their files.
 pub(super) fn charts(run: &Run) -> Vec<(&'static str, Chart)> {
@@ -39,7 +25,7 @@ pub(super) fn charts(run: &Run) -> Vec<(&'static str, Chart)> {
         ("time", over_time(run).into()),
     ];
     charts.extend(legs(run).map(|chart| ("path", chart.into())));
-    charts.extend(run.prediction.as_ref().map(|it| ("prediction", it.chart().into())));
+    charts.extend(run.prediction.as_ref().map(|found| ("prediction", chart(found).into())));
     charts.extend(layers(run).map(|chart| ("bytes", chart.into())));
     charts
 }
@@ -78,26 +64,6 @@ fn boxes(run: &Run) -> BoxPlot {
     let range = boxes.iter().flatten().flat_map(|it| [it.whiskers[0], it.max]);
     let axis = axis_for_range(Axis::new("latency", "s"), range);
     box_plot("Latency", axis, names).with("", boxes)
-}
-
-/// A box plot with a note of what its boxes are; the legend has the marks.
-pub(crate) fn box_plot<G: Into<String>>(
-    title: impl Into<String>,
-    axis: Axis,
-    groups: impl IntoIterator<Item = G>,
-) -> BoxPlot {
-    let group_label = "box: quartiles; line: mean; whiskers: 2nd and 98th percentile".into();
-    BoxPlot { group_label, ..BoxPlot::new(title, axis, groups) }
-}
-
-/// A logarithmic axis for values that span at least a decade. Within a decade it would have labels
-/// at its ends only.
-pub(crate) fn axis_for_range(axis: Axis, values: impl IntoIterator<Item = f64>) -> Axis {
-    let (low, high) = values
-        .into_iter()
-        .filter(|value| value.is_finite())
-        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
-    if high >= 10.0 * low { axis.log() } else { axis }
 }
 
 /// Box plots of the parts of the path, if packets were captured.

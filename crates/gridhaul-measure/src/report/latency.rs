@@ -3,8 +3,9 @@
 use gridhaul_report::TextTable;
 use gridhaul_scenario::units::{counted, was_or_were};
 
+use super::distribution::{LATENCY_HEADERS, distribution_row as row};
 use super::path::kernel_rows;
-use super::run::{LATENCY_HEADERS, distribution_row as row, title};
+use super::run::title;
 use crate::run::Run;
 
 /// The distributions of a run.

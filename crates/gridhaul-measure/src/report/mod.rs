@@ -1,34 +1,30 @@
-//! Reports of results: tables, JSON, charts and HTML.
+//! The report of a run: tables, JSON, charts and HTML.
 
 mod agent;
 mod charts;
-mod efficiency;
+mod distribution;
 mod latency;
 mod outage;
 mod page;
 mod path;
-mod rate;
+mod prediction;
 mod reliability;
-mod repetitions;
 mod run;
 mod verdicts;
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use gridhaul_report::TextTable;
 use serde_json::Value;
 
-use crate::measurement::{Experiment, Measurement};
-use crate::run::{MeasurementResult, Run};
-use verdicts::Verdicts;
+use crate::measurement::Experiment;
+use crate::results_folder::write;
+use crate::run::Run;
 
-pub(crate) use charts::{axis_for_range, box_plot, statistics};
-pub use efficiency::{one_message, payloads, table_5};
+pub(crate) use distribution::{box_plot, statistics};
 pub(crate) use page::{Section, page};
-pub(crate) use run::{LATENCY_HEADERS, distribution, distribution_row, millis, title};
-pub(crate) use verdicts::Verdicts as RunVerdicts;
+pub(crate) use run::title;
+pub(crate) use verdicts::{Verdicts, tally, tally_json};
 
 /// A result for readers and programs.
 #[derive(Debug)]
@@ -42,40 +38,24 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a measurement.
+    /// The report of one run.
     ///
     /// # Errors
     /// There is no application class of the chosen name.
-    pub fn new(measurement: &Measurement, result: &MeasurementResult) -> anyhow::Result<Self> {
-        match (result, &measurement.experiment) {
-            (MeasurementResult::Run(run), experiment) => Self::of_run(experiment, run),
-            (MeasurementResult::Repetitions(runs), experiment) => {
-                Ok(repetitions::report(experiment.name(), runs))
-            }
-            (MeasurementResult::Rate(search), Experiment::Rate(settings)) => {
-                Ok(rate::report(measurement, settings, search))
-            }
-            (MeasurementResult::Rate(_), _) => {
-                anyhow::bail!("the experiment is no search of a rate")
-            }
-        }
-    }
-
-    /// The report of one run.
     pub(crate) fn of_run(experiment: &Experiment, run: &Run) -> anyhow::Result<Self> {
         if let Experiment::Outage(outage) = experiment {
             let recovery = outage::recovery(run, &outage.disturbance);
             let document = outage::document(run, &outage.disturbance, recovery.as_ref());
             let mut tables = vec![outage::table(run, &outage.disturbance, recovery.as_ref())];
             tables.extend(path::table(run));
-            return Ok(Self::with_notes(experiment, run, tables, ("outage", document)));
+            return Ok(Self::with_notes(experiment, run, tables, "outage", document));
         }
         let verdicts = Verdicts::new(run, experiment.class())?;
         let mut tables = vec![table(experiment, run)];
-        tables.extend(run.prediction.as_ref().map(crate::prediction::Prediction::table));
+        tables.extend(run.prediction.as_ref().map(prediction::table));
         tables.extend(path::table(run));
         tables.push(verdicts.table());
-        let mut report = Self::with_notes(experiment, run, tables, ("classes", verdicts.json()));
+        let mut report = Self::with_notes(experiment, run, tables, "classes", verdicts.json());
         let is_complete = run.outcome.fault.is_none() && !run.interrupted;
         report.is_class_not_met = is_complete && verdicts.is_chosen_class_not_met();
         Ok(report)
@@ -84,7 +64,7 @@ impl Report {
     /// The report of one of several runs.
     pub(crate) fn of_repetition(experiment: &Experiment, run: &Run, verdicts: &Verdicts) -> Self {
         let tables = vec![table(experiment, run), verdicts.table()];
-        Self::with_notes(experiment, run, tables, ("classes", verdicts.json()))
+        Self::with_notes(experiment, run, tables, "classes", verdicts.json())
     }
 
     /// Adds the limits of a result to the first table, and a key of the experiment to the document.
@@ -92,7 +72,8 @@ impl Report {
         experiment: &Experiment,
         run: &Run,
         mut tables: Vec<TextTable>,
-        (key, value): (&str, Value),
+        key: &str,
+        value: Value,
     ) -> Self {
         let mut document = run::json(experiment.name(), run);
         document[key] = value;
@@ -110,28 +91,11 @@ impl Report {
         Ok(serde_json::to_string_pretty(&self.document)? + "\n")
     }
 
-    /// Writes the files of a result into a folder: of one run its summary, charts and page, of
-    /// several the document of all. A search of a rate has no files.
+    /// Writes the files of a run into a folder: summary, charts and page.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(
-        &self,
-        experiment: &Experiment,
-        result: &MeasurementResult,
-        folder: &Path,
-    ) -> anyhow::Result<()> {
-        match result {
-            MeasurementResult::Run(run) => self.write_run(experiment, run, folder),
-            MeasurementResult::Repetitions(_) => {
-                write(&folder.join("repetitions.json"), &self.json()?)
-            }
-            MeasurementResult::Rate(_) => Ok(()),
-        }
-    }
-
-    /// Writes the files of a run.
-    pub(crate) fn write_run(
+    pub(crate) fn write(
         &self,
         experiment: &Experiment,
         run: &Run,
@@ -156,26 +120,4 @@ fn table(experiment: &Experiment, run: &Run) -> TextTable {
         Experiment::Reliability(_) => reliability::table(run),
         _ => latency::table(run),
     }
-}
-
-/// Writes a file of the results completely, or leaves the old one.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let partial = path.with_extension("partial");
-    let moved = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
-    if moved.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    moved.with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Creates the folder of the results before a run, so that a run whose results cannot be kept does
-/// not start.
-///
-/// # Errors
-/// The folder cannot be created.
-pub fn create(folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
 }

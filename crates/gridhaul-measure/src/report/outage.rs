@@ -88,18 +88,21 @@ pub(super) fn table(
 /// Remedy if the messages show no outage.
 fn note(run: &Run, is_observed: bool, recovery: Option<&Recovery>) -> Option<String> {
     if is_observed {
-        let least = OBSERVED_MIN.as_secs_f64();
+        let min = OBSERVED_MIN.as_secs_f64();
         return observed(run).is_none().then(|| {
             format!(
-                "No outage was found: the longest time without an arrival is shorter than {OBSERVED_INTERVALS} intervals between \
-                 messages, or than {least} s. Interrupt the network while the messages are sent."
+                "No outage was found: the longest time without an arrival is shorter than \
+                 {OBSERVED_INTERVALS} intervals between \
+                 messages, or than {min} s. Interrupt the network while the messages are sent."
             )
         });
     }
     recovery.is_none().then(|| {
         format!(
-            "The longest time without an arrival does not contain the end of the outage. If no message arrived before it, begin \
-             later with --start (the schedule began {:.1} s after the network); if none arrived after it, send more messages.",
+            "The longest time without an arrival does not contain the end of the outage. If no \
+             message arrived before it, begin \
+             later with --start (the schedule began {:.1} s after the network); if none arrived \
+             after it, send more messages.",
             run.outcome.start.as_secs_f64()
         )
     })

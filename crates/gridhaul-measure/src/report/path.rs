@@ -1,12 +1,13 @@
 //! The path of the messages in a report: the legs of captures and the receive times of the kernel.
 
+use gridhaul_protocols::capture::CapturePoint;
 use gridhaul_report::TextTable;
 use gridhaul_scenario::units::{counted, was_or_were};
 use serde_json::{Map, Value, json};
 
-use super::run::{LATENCY_HEADERS, distribution, distribution_row};
+use super::distribution::{LATENCY_HEADERS, distribution, distribution_row};
 use crate::capture::CaptureReport;
-use crate::method::{CapturePoint, Distribution, KernelSummary, PathSummary, Stage};
+use crate::method::{Distribution, KernelSummary, PathSummary, Stage};
 use crate::run::Run;
 
 /// Names of the parts for a route through a broker: in tables, and in JSON.
@@ -96,7 +97,8 @@ fn notes(run: &Run, path: Option<&PathSummary>, report: &CaptureReport) -> Vec<S
     )];
     if captured == 0 {
         notes.push(format!(
-            "the captures contain no message: {} divides or encodes messages, or they pass no network",
+            "the captures contain no message: {} divides or encodes messages, or they pass no \
+             network",
             run.protocol
         ));
     }
@@ -125,7 +127,8 @@ fn notes(run: &Run, path: Option<&PathSummary>, report: &CaptureReport) -> Vec<S
     notes.extend(problems.map(|(count, problem)| format!("{count} {problem}")));
     if !report.clock_step.is_zero() {
         notes.push(format!(
-            "the times of the captures are invalid: the system's clock was set by {:.3} ms during the run",
+            "the times of the captures are invalid: the system's clock was set by {:.3} ms during \
+             the run",
             report.clock_step.as_secs_f64() * 1e3
         ));
     }

@@ -18,7 +18,8 @@ pub(super) fn table(run: &Run) -> TextTable {
         ("refused by the protocol", Proportion { count: counts.refused, of: counts.messages }),
     ];
     let mut note = format!(
-        "bounds with 95 % confidence each, for independent messages\n{} duplicates, {} arrivals after the horizon of {} s",
+        "bounds with 95 % confidence each, for independent messages\n{} duplicates, {} arrivals \
+         after the horizon of {} s",
         counts.duplicates,
         run.outcome.arrivals.after_horizon,
         run.plan.horizon.as_secs_f64()

@@ -5,22 +5,11 @@ use gridhaul_scenario::units::{Duration, counted, was_or_were};
 use serde_json::{Value, json};
 
 use super::agent::{remote_notes, two_machines};
-use super::path;
-use crate::method::{Distribution, Interruption, Proportion, findings, messages_needed};
-use crate::prediction::Prediction;
+use super::distribution::{distribution, proportion};
+use super::{path, prediction};
+use crate::method::{Interruption, Proportion, findings, messages_needed};
 use crate::protocol::CrossTrafficCounts;
 use crate::run::Run;
-
-/// Shares of the quantiles: those of a box plot with whiskers at the 2nd and 98th percentile, and
-/// the tail.
-pub(super) const SHARES: [f64; 6] = [0.02, 0.25, 0.5, 0.75, 0.98, 0.999];
-
-/// Headings of a table of latencies, over rows of [`distribution_row`].
-pub(crate) const LATENCY_HEADERS: [&str; 11] =
-    ["ms", "messages", "p2", "p25", "p50", "p75", "p98", "p98 at most", "p99.9", "max", "mean"];
-
-/// Confidence of each bound.
-const CONFIDENCE: f64 = 0.95;
 
 /// The title of a table.
 pub(crate) fn title(run: &Run) -> String {
@@ -34,25 +23,6 @@ pub(crate) fn title(run: &Run) -> String {
     )
 }
 
-/// A duration as milliseconds, with three digits after the point.
-pub(crate) fn millis(duration: Option<Duration>) -> String {
-    duration.map_or_else(|| format::UNKNOWN.into(), |it| format!("{:.3}", it.as_secs_f64() * 1e3))
-}
-
-/// A row of quantiles in milliseconds, under the headings of the table of `latency`.
-pub(crate) fn distribution_row(name: &str, distribution: &Distribution) -> Vec<String> {
-    let mut cells = vec![name.to_owned(), distribution.count().to_string()];
-    for share in SHARES {
-        let quantile = distribution.quantile(share);
-        cells.push(millis(quantile.map(|quantile| quantile.value)));
-        if share == 0.98 {
-            cells.push(millis(quantile.and_then(|quantile| quantile.high)));
-        }
-    }
-    cells.extend([millis(distribution.max()), millis(distribution.mean())]);
-    cells
-}
-
 /// Limits of the result.
 pub(super) fn notes(run: &Run) -> Vec<String> {
     let outcome = &run.outcome;
@@ -63,7 +33,8 @@ pub(super) fn notes(run: &Run) -> Vec<String> {
         let needed = messages_needed(share);
         if measured < needed {
             notes.push(format!(
-                "too few messages ({measured}) for an upper bound of the {} percentile: {needed} are needed",
+                "too few messages ({measured}) for an upper bound of the {} percentile: {needed} \
+                 are needed",
                 if share < 0.99 { "98th" } else { "99.9th" }
             ));
         }
@@ -146,7 +117,7 @@ pub(super) fn json(command: &str, run: &Run) -> Value {
         "lateness": distribution(&summary.lateness),
         "kernel": summary.kernel.as_deref().map(path::kernel_json),
         "path": path::json(run),
-        "prediction": run.prediction.as_ref().map(Prediction::json),
+        "prediction": run.prediction.as_ref().map(prediction::json),
         "floor": run.floor.as_ref().map(distribution),
         "reconnections_s": reconnections,
         "interruption": summary.interruption().map(|it| interruption(&it, summary.interval)),
@@ -166,29 +137,5 @@ fn interruption(found: &Interruption, interval: Duration) -> Value {
         "lost": found.lost,
         "backlog": found.backlog,
         "drain_s": found.drain().map(Duration::as_secs_f64),
-    })
-}
-
-pub(super) fn proportion(proportion: Proportion) -> Value {
-    let [low, high] = proportion.bounds(CONFIDENCE);
-    json!({ "count": proportion.count, "of": proportion.of, "share": proportion.share(), "low95": low, "high95": high })
-}
-
-pub(crate) fn distribution(distribution: &Distribution) -> Value {
-    let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
-    let quantile = |share| {
-        let quantile = distribution.quantile(share)?;
-        Some(json!({
-            "share": share,
-            "value_s": quantile.value.as_secs_f64(),
-            "low95_s": seconds(quantile.low),
-            "high95_s": seconds(quantile.high),
-        }))
-    };
-    json!({
-        "messages": distribution.count(),
-        "mean_s": seconds(distribution.mean()),
-        "max_s": seconds(distribution.max()),
-        "quantiles": SHARES.into_iter().filter_map(quantile).collect::<Vec<_>>(),
     })
 }

@@ -6,7 +6,7 @@ use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::units::Duration;
 use serde_json::{Value, json};
 
-use super::run::millis;
+use super::distribution::millis;
 use crate::method::Summary;
 use crate::run::Run;
 use crate::verdict::{ApplicationClass, Evidence, Path, Reason, Verdict, judge};
@@ -72,7 +72,7 @@ impl Verdicts {
                 let Some(limit) = class.limit(path) else { continue };
                 for share in SHARES {
                     let judged = summary
-                        .map(|summary| decide(&class, path, summary, (horizon, share, has_fault)))
+                        .map(|summary| decide(&class, path, summary, horizon, share, has_fault))
                         .transpose()?;
                     let class = class.clone();
                     judgements.push(Judgement { class, path, share, limit, judged });
@@ -118,7 +118,8 @@ impl Verdicts {
             let verdicts = pair.iter().map(|it| verdict_text(it.judged.map(|(_, it)| it)));
             cells.into_iter().chain(rest).chain(verdicts).collect()
         });
-        let mut note = "An application passes if the upper bound (95 %) of the percentile is within the limit; messages without \
+        let mut note = "An application passes if the upper bound (95 %) of the percentile is \
+            within the limit; messages without \
                         an intact copy count as late."
             .to_owned();
         if self.judgements.iter().any(|it| !it.class.checked) {
@@ -182,7 +183,7 @@ fn tallies<'a>(runs: &[&'a Verdicts]) -> Vec<Tally<'a>> {
 }
 
 /// A row for each class and part of the path that was measured.
-pub(super) fn tally(runs: &[&Verdicts]) -> TextTable {
+pub(crate) fn tally(runs: &[&Verdicts]) -> TextTable {
     let tallies = tallies(runs);
     let measured = tallies.chunks(SHARES.len()).filter(|pair| pair[0].not_measured == 0);
     let rows = measured.map(|pair| {
@@ -206,7 +207,7 @@ pub(super) fn tally(runs: &[&Verdicts]) -> TextTable {
 }
 
 /// The same as JSON.
-pub(super) fn tally_json(runs: &[&Verdicts]) -> Value {
+pub(crate) fn tally_json(runs: &[&Verdicts]) -> Value {
     let json = |it: &Tally<'_>| {
         json!({
             "class": it.judgement.class.name,
@@ -233,7 +234,9 @@ fn decide(
     class: &ApplicationClass,
     path: Path,
     summary: &Summary,
-    (horizon, share, has_fault): (Duration, f64, bool),
+    horizon: Duration,
+    share: f64,
+    has_fault: bool,
 ) -> anyhow::Result<(Evidence, Verdict)> {
     let limit = class.limit(path).context("the class has a limit for this path")?;
     let evidence = Evidence::of_run(summary, horizon, share, limit);

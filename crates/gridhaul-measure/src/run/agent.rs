@@ -4,6 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{bail, ensure};
 use gridhaul_linux::Clock;
+use gridhaul_protocols::control_channel::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
+use gridhaul_protocols::settings::{BrokerProtocol, ClientSettings, ReconnectPolicy};
 use gridhaul_scenario::units::Duration;
 
 use super::idle_states::IdleStates;
@@ -11,7 +13,6 @@ use super::local::floor;
 use super::observer::Observer;
 use super::request::RunRequest;
 use super::result::{Remote, Run, Subject};
-use crate::agent::message::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
 use crate::agent::{
     AgentAddress, Controller, Ends, ListeningPublisher, RemoteLogs, RemoteOutcome, SILENCE, Token,
     connect_ends, measure_with_agent, random_run,
@@ -20,9 +21,9 @@ use crate::clock::Unsupported;
 use crate::log::MessageLog;
 use crate::measurement::{AgentPlace, Measurement, RequestedBroker};
 use crate::method::{Message, TimeProfile};
-use crate::protocol::{BrokerProtocol, ClientSettings, Selection, given_address};
-use crate::run::transfer::Plan;
-use crate::settings::{ReconnectPolicy, Settings};
+use crate::protocol::{Selection, given_address};
+use crate::settings::Settings;
+use crate::transfer::Plan;
 
 /// The rows of a run as they are written.
 struct Logs {
@@ -73,13 +74,12 @@ impl<'a> AgentConnection<'a> {
         }
         let AgentPlace { address, agent_address, interface, .. } = self.place;
         let on_path = agent_address.unwrap_or_else(|| address.ip());
-        let listening = {
-            let place = (on_path, interface.as_deref());
-            ListeningPublisher::open(&mut self.spec, place, self.clock)?
-        };
+        let listening =
+            ListeningPublisher::open(&mut self.spec, on_path, interface.as_deref(), self.clock)?;
         let started = self.controller.start(&self.spec)?;
-        let policy = (self.is_returned, reconnect(self.measurement));
-        let ends = connect_ends(&self.spec, (&started, listening), self.clock, policy)?;
+        let policy = reconnect(self.measurement);
+        let ends =
+            connect_ends(&self.spec, &started, listening, self.clock, self.is_returned, policy)?;
         let mut settings = settings(self.measurement, self.place, &started, &ends);
         settings.extend(interface.iter().map(|device| ("interface", device.clone())));
         Ok((ends, settings))
@@ -94,7 +94,7 @@ impl<'a> AgentConnection<'a> {
         observe: &dyn Fn(u64),
         stop: &AtomicBool,
     ) -> RemoteOutcome {
-        measure_with_agent(plan, (&mut self.controller, ends), self.clock, logs, observe, stop)
+        measure_with_agent(plan, &mut self.controller, ends, self.clock, logs, observe, stop)
     }
 
     /// The network in tables.
@@ -202,12 +202,14 @@ fn spec(
 ) -> anyhow::Result<ReceiverSpec> {
     let protocol = match Selection::new(measurement) {
         Selection::Null => bail!(
-            "--agent: null is not available on two machines\n  help: choose a protocol over UDP, TCP or Ethernet"
+            "--agent: null is not available on two machines\n  help: choose a protocol over UDP, \
+             TCP or Ethernet"
         ),
         Selection::Frames(stream) => {
             ensure!(
                 place.interface.is_some(),
-                "--agent: frames need a network interface\n  help: add --interface DEVICE here, and start the agent with --interface \
+                "--agent: frames need a network interface\n  help: add --interface DEVICE here, \
+                 and start the agent with --interface \
                  DEVICE as well"
             );
             ReceiverProtocol::Frames(stream)

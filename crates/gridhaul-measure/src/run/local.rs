@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use gridhaul_protocols::capture::Route;
+use gridhaul_protocols::settings::{DirectKind, FrameContent, FrameStream};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::idle_states::IdleStates;
@@ -9,7 +11,6 @@ use super::observer::Observer;
 use super::outage::BrokerFailure;
 use super::request::{RunRequest, run_number};
 use super::result::{Run, Subject};
-use crate::capture::Route;
 use crate::log::MessageLog;
 use crate::measurement::{Capture, Disturbance, Measurement, ProtocolUnderTest, SubscriberEnd};
 use crate::method::{Distribution, Message, Schedule, TimeProfile};
@@ -17,11 +18,11 @@ use crate::place::LocalNetwork;
 use crate::place::{Carrier, Sites};
 use crate::prediction::{PathLatencies, Prediction};
 use crate::protocol::{
-    BrokerInUse, CrossTraffic, DirectKind, Null, Protocol, Started, Udp, UdpEcho, frames, settings,
+    BrokerInUse, CrossTraffic, Null, Protocol, Started, Udp, UdpEcho, frame_stream, frames,
+    settings,
 };
-use crate::report::write;
-use crate::run::transfer::{Outcome, Plan, measure};
-use crate::settings::{FrameContent, FrameStream};
+use crate::results_folder::write;
+use crate::transfer::{Outcome, Plan, measure};
 
 /// Rate and number of the messages that measure the floor, in about a second with the warm-up.
 const FLOOR: (f64, u64) = (1_000.0, 200);
@@ -59,7 +60,8 @@ pub(super) fn execute(request: &RunRequest<'_>, observer: &dyn Observer) -> anyh
     };
     let (mut run, measured) = network.enter(carrier(&measurement.protocol), prepare, work)?;
     if record.capture == Capture::Prediction && !is_stopped() {
-        run.prediction = Some(Prediction::new(measurement, &network, &run, measured)?);
+        let prediction = Prediction::new(measurement, &network, &run.plan, &run.outcome, measured)?;
+        run.prediction = Some(prediction);
     }
     run.floor = floor;
     run.outages = network.outages(run.outcome.start);
@@ -112,7 +114,8 @@ pub(crate) fn at_sites(
         scheduled.store(sent, Ordering::Relaxed);
     };
     let work = || measure(&plan, protocol, sites, &mut push, &observe, observer.stop());
-    let run_with_load = || CrossTraffic::run_during(&request.cross_traffic.loads(), sites, work);
+    let run_with_load =
+        || CrossTraffic::run_during(&CrossTraffic::requested(request.cross_traffic), sites, work);
     let (measured, broker_outage) = match (request.disturbance, started.broker.own()) {
         (Some(Disturbance::Broker(outage)), Some(broker)) => {
             let failure = BrokerFailure { outage, plan: &plan, sites, scheduled: &scheduled };
@@ -160,11 +163,11 @@ fn network_alone(
     let passes_twice = connection.is_some_and(|it| it.subscriber == SubscriberEnd::From);
     let protocol: Box<dyn Protocol> = match tested {
         _ if passes_twice => Box::new(UdpEcho),
-        ProtocolUnderTest::SampledValues(_) => frames(tested).protocol(),
+        ProtocolUnderTest::SampledValues(_) => frame_stream::protocol(&frames(tested)),
         // Events of GOOSE are retransmitted: Sampled Values with the same tag show the network.
         ProtocolUnderTest::Goose(_) => {
             let content = FrameContent::SampledValues { light_edition: None };
-            FrameStream { content, ..frames(tested) }.protocol()
+            frame_stream::protocol(&FrameStream { content, ..frames(tested) })
         }
         _ => Box::new(Udp),
     };
@@ -172,7 +175,8 @@ fn network_alone(
     // Datagrams of this run differ from the messages before.
     let plan = Plan { run: !plan.run, capture: None, ..plan };
     let work = || measure(&plan, &*protocol, sites, &mut |_| Ok(()), &|_| {}, stop);
-    let (outcome, _) = CrossTraffic::run_during(&request.cross_traffic.loads(), sites, work)?;
+    let (outcome, _) =
+        CrossTraffic::run_during(&CrossTraffic::requested(request.cross_traffic), sites, work)?;
     Ok(outcome?)
 }
 

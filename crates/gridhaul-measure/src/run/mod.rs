@@ -1,4 +1,4 @@
-//! Runs of a measurement.
+//! One run of a measurement at a constant rate.
 
 mod agent;
 mod error;
@@ -8,63 +8,27 @@ mod observer;
 mod outage;
 mod request;
 mod result;
-pub mod transfer;
 
 use std::path::Path;
 
 use gridhaul_scenario::units::Instant;
 
-use crate::experiment::rate::{self, Search};
-use crate::experiment::repetitions::{self, Repetition};
-use crate::measurement::{Disturbance, Experiment, Measurement, Place};
+use crate::measurement::{Disturbance, Measurement, Place};
 
 pub(crate) use agent::AgentConnection;
 pub use error::{Error, message};
 pub use idle_states::IdleStates;
 pub(crate) use local::{at_sites, carrier};
-pub use observer::{Observer, Silent};
+pub use observer::Observer;
 pub(crate) use outage::{OBSERVED_INTERVALS, OBSERVED_MIN, Recovery, observed};
 pub(crate) use request::RunRequest;
 pub use result::{Remote, Run};
 
-/// Result of a measurement.
-#[derive(Debug)]
-pub enum MeasurementResult {
-    /// One run at a constant rate, with or without an outage.
-    Run(Box<Run>),
-    /// Several runs.
-    Repetitions(Vec<Repetition>),
-    /// A search of the highest rate.
-    Rate(Box<Search>),
-}
-
-/// Runs a measurement. The messages, and the results of each of several runs, are written into a
-/// folder, if there is one; it must exist. The observer follows the progress, and may end the
-/// measurement early: the messages until then are counted.
+/// Runs a measurement once, on this machine or with an agent.
 ///
 /// # Errors
-/// Invalid values, a missing feature of the machine, or a protocol that cannot connect. Later
-/// faults of a run are in its result.
-pub fn run(
-    measurement: &Measurement,
-    folder: Option<&Path>,
-    observer: &dyn Observer,
-) -> Result<MeasurementResult, Error> {
-    measurement.validate()?;
-    let measured = match &measurement.experiment {
-        Experiment::Latency(runs) | Experiment::Reliability(runs) if runs.repetitions > 1 => {
-            repetitions::measure(measurement, folder, observer).map(MeasurementResult::Repetitions)
-        }
-        Experiment::Rate(search) => rate::measure(measurement, search, observer)
-            .map(|search| MeasurementResult::Rate(Box::new(search))),
-        _ => {
-            run_once(measurement, folder, observer).map(|run| MeasurementResult::Run(Box::new(run)))
-        }
-    };
-    Ok(measured?)
-}
-
-/// One run at a constant rate.
+/// The experiment is a search of a rate, a feature of the machine is missing, or the protocol
+/// cannot connect.
 pub(crate) fn run_once(
     measurement: &Measurement,
     folder: Option<&Path>,

@@ -13,7 +13,7 @@ use crate::broker::Broker;
 use crate::measurement::{BrokerOutage, LinkOutage};
 use crate::method::Interruption;
 use crate::place::{Sites, StopOnDrop};
-use crate::run::transfer::Plan;
+use crate::transfer::Plan;
 
 /// Time between two checks of the thread that waits for the outage of a broker.
 const CHECK: time::Duration = time::Duration::from_millis(5);

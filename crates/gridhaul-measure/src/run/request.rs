@@ -10,8 +10,8 @@ use crate::log::MessageLog;
 use crate::measurement::{
     CrossTrafficSettings, Disturbance, Experiment, Measurement, Record, ScheduleSettings,
 };
-use crate::run::transfer::Plan;
 use crate::settings::Settings;
+use crate::transfer::Plan;
 
 /// One run of a measurement.
 #[derive(Debug, Clone, Copy)]

@@ -6,8 +6,8 @@ use crate::clock::{ClockQuality, Unsupported};
 use crate::method::{Distribution, Summary, TimeProfile};
 use crate::prediction::Prediction;
 use crate::protocol::CrossTrafficCounts;
-use crate::run::transfer::{Outcome, Plan};
 use crate::settings::Settings;
+use crate::transfer::{Outcome, Plan};
 
 /// Results of a run with an agent only.
 #[derive(Debug)]

@@ -6,10 +6,9 @@ use std::ops::AddAssign;
 
 use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{Addresses, IpPacket, Transport};
+use gridhaul_protocols::capture::CapturedPacket;
 use gridhaul_scenario::units::Instant;
 use serde::{Deserialize, Serialize};
-
-use crate::capture::CapturedPacket;
 
 /// EtherTypes (IEEE 802 numbers).
 const IPV4: u16 = 0x0800;

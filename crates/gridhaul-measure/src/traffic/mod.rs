@@ -10,9 +10,9 @@ use std::time;
 use gridhaul_linux::{
     FrameBatch, PacketSocket, SleepBudget, SystemTime, request_realtime_priority,
 };
+use gridhaul_protocols::capture::CapturedPacket;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::capture::CapturedPacket;
 use crate::method::sleep_until;
 use crate::place::{Sites, StopOnDrop};
 use crate::protocol::{Connected, Protocol, ProtocolError, Publisher, Received, Subscriber};
@@ -92,8 +92,8 @@ pub fn measure_traffic(
         // The reader ends also if this thread panics.
         let ends_reader = StopOnDrop(is_over);
         let mut found = thread::scope(|scope| {
-            let sender = scope.spawn(|| send(series, &mut *publisher, (first, sites), stop));
-            let (delivered, fault) = receive(series, &mut *subscriber, first, (sites, stop));
+            let sender = scope.spawn(|| send(series, &mut *publisher, first, sites, stop));
+            let (delivered, fault) = receive(series, &mut *subscriber, first, sites, stop);
             let sent = sender.join().unwrap_or(0);
             SeriesTraffic { sent, delivered, fault, ..SeriesTraffic::default() }
         });
@@ -118,7 +118,8 @@ pub fn measure_traffic(
 fn send(
     series: &Series<'_>,
     publisher: &mut dyn Publisher,
-    (first, sites): (Instant, &Sites<'_>),
+    first: Instant,
+    sites: &Sites<'_>,
     stop: &AtomicBool,
 ) -> u64 {
     request_realtime_priority();
@@ -141,7 +142,8 @@ fn receive(
     series: &Series<'_>,
     subscriber: &mut dyn Subscriber,
     first: Instant,
-    (sites, stop): (&Sites<'_>, &AtomicBool),
+    sites: &Sites<'_>,
+    stop: &AtomicBool,
 ) -> (u64, Option<String>) {
     let time = Duration::from_secs_f64(series.messages.len() as f64 / series.rate);
     let until = first + time + ARRIVE_WITHIN;

@@ -116,7 +116,6 @@ mod tests {
         upper: Option<u64>,
         unsuccessful: [Option<f64>; 2],
     ) -> Evidence {
-        let [least, greatest] = unsuccessful;
         Evidence {
             messages: 1_000,
             messages_needed: 149,
@@ -124,7 +123,7 @@ mod tests {
                 lower: lower.map(Duration::from_millis),
                 upper: upper.map(Duration::from_millis),
             },
-            unsuccessful: Bounds { lower: least, upper: greatest },
+            unsuccessful: Bounds { lower: unsuccessful[0], upper: unsuccessful[1] },
         }
     }
 

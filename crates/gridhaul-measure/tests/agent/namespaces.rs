@@ -7,15 +7,15 @@ use std::thread;
 
 use gridhaul_emu::StandaloneNetwork;
 use gridhaul_linux::Clock;
-use gridhaul_measure::agent::message::{ReceiverProtocol, ReceiverSpec};
 use gridhaul_measure::agent::{
     Agent, AgentAddress, AgentClock, AgentKey, Controller, ListeningPublisher, RemoteLogs,
     RemoteOutcome, SILENCE, Token, connect_ends, measure_with_agent,
 };
 use gridhaul_measure::clock::InjectedClock;
 use gridhaul_measure::method::{Schedule, findings};
-use gridhaul_measure::protocol::ReconnectPolicy;
-use gridhaul_measure::run::transfer::Plan;
+use gridhaul_measure::transfer::Plan;
+use gridhaul_protocols::control_channel::{ReceiverProtocol, ReceiverSpec};
+use gridhaul_protocols::settings::ReconnectPolicy;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 
@@ -68,11 +68,10 @@ fn run(network: &StandaloneNetwork, control: &str) -> RemoteOutcome {
     let measure = || {
         let mut controller = Controller::connect(&agent_address).unwrap();
         let started = controller.start(&spec).unwrap();
-        let policy = (true, ReconnectPolicy::default());
-        let ends =
-            connect_ends(&spec, (&started, ListeningPublisher::default()), clock, policy).unwrap();
+        let (listening, policy) = (ListeningPublisher::default(), ReconnectPolicy::default());
+        let ends = connect_ends(&spec, &started, listening, clock, true, policy).unwrap();
         let logs = RemoteLogs { one_way: &mut |_| Ok(()), round_trip: &mut |_| Ok(()) };
-        measure_with_agent(&plan, (&mut controller, ends), clock, logs, &|_| {}, &stop)
+        measure_with_agent(&plan, &mut controller, ends, clock, logs, &|_| {}, &stop)
     };
     thread::scope(|scope| {
         scope.spawn(|| network.run(clock, || stop.load(Ordering::Relaxed)).unwrap());
@@ -124,7 +123,7 @@ fn one_way_latencies_are_those_of_the_link_where_the_clock_error_supports_them()
     assert!(low <= one_way && one_way <= high && high >= 30.0, "{low} {one_way} {high}");
     assert!(median(&round_trip.unwrap().from_send) >= 40.0);
     let drift = clock.drift_bounds.unwrap();
-    assert!(drift.least <= 80e-6 && 80e-6 <= drift.greatest, "{drift:?}");
+    assert!(drift.min <= 80e-6 && 80e-6 <= drift.max, "{drift:?}");
 }
 
 #[test]

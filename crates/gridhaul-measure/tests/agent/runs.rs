@@ -161,7 +161,8 @@ ip link set there up
 "$0" agent --listen 127.0.0.1:0 --interface there -q > agent &
 trap "kill $!" EXIT
 while [ ! -s agent ]; do sleep 0.05; done
-(while [ ! -d results/messages ]; do sleep 0.05; done; sleep 2; ip link set there down; sleep 0.5; ip link set there up) &
+(while [ ! -d results/messages ]; do sleep 0.05; done; sleep 2
+ ip link set there down; sleep 0.5; ip link set there up) &
 "$0" outage sv --rate 200 --messages 500 --length 600ms --horizon 500ms --interface here --json -q --no-floor --out results $(cat agent)
 "#;
 

@@ -1,16 +1,15 @@
 //! Captures at both ends of links with known delays and losses, and receive times of the kernel.
 
-use gridhaul_measure::capture::Route;
-use gridhaul_measure::method::{CapturePoint, Message, Phase, Stage, Summary};
-use gridhaul_measure::place::{Carrier, Sites, on_links, on_network};
-use gridhaul_measure::protocol::{
-    DataSet, Direct, DirectKind, FrameIdentity, Protocol, ReconnectPolicy, SampledValueStream, Udp,
-};
-use gridhaul_measure::run::transfer::{Outcome, Plan};
+use gridhaul_measure::method::{Message, Phase, Stage, Summary};
+use gridhaul_measure::place::{Carrier, Sites};
+use gridhaul_measure::protocol::{DataSet, FrameIdentity, Protocol, SampledValueStream, Udp};
+use gridhaul_measure::transfer::{Outcome, Plan};
+use gridhaul_protocols::capture::{CapturePoint, Route};
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::settings::{Direct, DirectKind, ReconnectPolicy};
 
 use crate::mqtt::{mosquitto, mqtt};
-use crate::{millis, plan, run, scenario, turn, undisturbed};
+use crate::{millis, on_links, on_network, plan, run, scenario, turn, undisturbed};
 
 fn captured(rate: f64, messages: u64, route: Route) -> Plan {
     Plan { capture: Some(route), ..plan(rate, messages) }

@@ -2,21 +2,22 @@
 //! frames.
 
 use gridhaul_measure::method::Summary;
-use gridhaul_measure::place::{Carrier, Sites, on_links, on_network};
+use gridhaul_measure::place::{Carrier, Sites};
 use gridhaul_measure::protocol::{
     CrossTraffic, DataSet, Direction, FrameIdentity, Protocol, SampledValueStream, Udp,
 };
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{BitRate, Duration};
 
-use crate::{ATTEMPTS, millis, plan, run, turn, undisturbed};
+use crate::{ATTEMPTS, millis, on_links, on_network, plan, run, turn, undisturbed};
 
 /// Bytes of a packet of the cross traffic: 2.4 ms of the link.
 const PACKET: usize = 1_200;
 
 fn link(queue: &str) -> Scenario {
     let text = format!(
-        "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = {{}}\n[link.wan]\nfrom = \"a\"\nto = \"b\"\n\
+        "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = {{}}\n[link.wan]\nfrom \
+         = \"a\"\nto = \"b\"\n\
          both = {{ rate = \"4 Mbit/s\", delay = \"1 ms\", queue = \"{queue}\" }}\n\
          [flow.test]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n"
     );

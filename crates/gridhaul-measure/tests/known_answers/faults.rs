@@ -6,7 +6,7 @@ use std::{thread, time};
 use gridhaul_measure::method::Message;
 use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{Connected, Null, Protocol, ProtocolError, Received, Subscriber};
-use gridhaul_measure::run::transfer::measure;
+use gridhaul_measure::transfer::measure;
 
 use crate::plan;
 

@@ -6,18 +6,19 @@ use std::sync::Mutex;
 use gridhaul_core::link::LinkAccount;
 use gridhaul_core::wire::VlanTag;
 use gridhaul_measure::method::{Message, Proportion, Schedule, Summary};
-use gridhaul_measure::place::{Carrier, Sites, on_links};
+use gridhaul_measure::place::{Carrier, Sites};
 use gridhaul_measure::protocol::{
-    Connected, DataSet, FrameIdentity, GooseControlBlock, LIGHT_EDITION_MESSAGE, Protocol,
-    ProtocolError, Publisher, Refused, SampledValueStream, Udp,
+    Connected, DataSet, FrameIdentity, GooseControlBlock, Protocol, ProtocolError, Publisher,
+    Refused, SampledValueStream, Udp,
 };
-use gridhaul_measure::run::transfer::{Outcome, Plan};
 use gridhaul_measure::settings::Settings;
+use gridhaul_measure::transfer::{Outcome, Plan};
 use gridhaul_protocols::goose::RetransmissionSchedule;
+use gridhaul_protocols::settings::LIGHT_EDITION_MESSAGE;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 
-use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};
+use crate::{longest_gap_ms, millis, on_links, plan, run, scenario, turn, undisturbed};
 
 fn identity(application: u16) -> FrameIdentity {
     let vlan = Some(VlanTag { id: 7, priority: 4, ..VlanTag::default() });
@@ -37,7 +38,8 @@ fn goose(retransmission: Option<RetransmissionSchedule>) -> GooseControlBlock {
 fn measured(
     scenario: &Scenario,
     protocol: &dyn Protocol,
-    (rate, messages): (f64, u64),
+    rate: f64,
+    messages: u64,
 ) -> (Outcome, Vec<Message>, LinkAccount) {
     let work = |sites: &Sites<'_>| run(&plan(rate, messages), protocol, sites);
     let carrier = if protocol.name() == Udp.name() { Carrier::Packets } else { Carrier::Frames };
@@ -55,7 +57,7 @@ fn frames_cross_a_link_with_their_tags_after_its_delay() {
         };
         let is_expected = |summary: &Summary| (5.0..6.0).contains(&p50(summary));
         let (outcome, _) = undisturbed(is_expected, || {
-            let (outcome, rows, _) = measured(&scenario, protocol, (1_000.0, 200));
+            let (outcome, rows, _) = measured(&scenario, protocol, 1_000.0, 200);
             (outcome, rows)
         });
         let counts = outcome.summary.counts;
@@ -91,7 +93,7 @@ fn losses_duplicates_and_corruption_are_those_of_the_link() {
         (&Udp, "corrupt_undetected = \"5 %\""),
     ] {
         let scenario = scenario(&format!("delay = \"2 ms\", {key}"), "delay = \"2 ms\"");
-        let (_, rows, link) = measured(&scenario, protocol, (1_000.0, 300));
+        let (_, rows, link) = measured(&scenario, protocol, 1_000.0, 300);
         let sum = |of: &dyn Fn(&Message) -> u32| u64::from(rows.iter().map(of).sum::<u32>());
         assert_eq!((rows.len() as u64, link.offered), (1_300, 1_300), "{link:?}");
         assert_eq!(sum(&|row| u32::from(row.copies + row.corrupt_copies == 0)), link.dropped_loss);
@@ -158,7 +160,7 @@ fn an_outage_is_measured_to_one_message_interval() {
     let scenario = scenario(outage, "delay = \"2 ms\"");
     let is_expected = |summary: &Summary| (490.0..511.0).contains(&longest_gap_ms(summary));
     let (outcome, _) = undisturbed(is_expected, || {
-        let (outcome, rows, _) = measured(&scenario, &sampled_values(), (100.0, 130));
+        let (outcome, rows, _) = measured(&scenario, &sampled_values(), 100.0, 130);
         (outcome, rows)
     });
     assert!(is_expected(&outcome.summary), "{} ms", longest_gap_ms(&outcome.summary));
@@ -176,7 +178,7 @@ fn a_retransmission_replaces_a_lost_event() {
         longest: Duration::from_secs(1),
     };
     let protocol = goose(Some(schedule));
-    let (outcome, _, _) = measured(&scenario, &protocol, (200.0, 400));
+    let (outcome, _, _) = measured(&scenario, &protocol, 200.0, 400);
     let summary = outcome.summary;
     // Event and retransmission are both lost; the next event follows before a second
     // retransmission.
@@ -210,7 +212,7 @@ fn a_frame_with_another_tag_is_corrupt() {
         }
     }
     let Some(_turn) = turn(&[]) else { return };
-    let plan = gridhaul_measure::run::transfer::Plan {
+    let plan = gridhaul_measure::transfer::Plan {
         schedule: Schedule::new(1_000.0, 20),
         horizon: Duration::from_millis(100),
         ..plan(1_000.0, 20)

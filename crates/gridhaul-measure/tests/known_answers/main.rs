@@ -17,9 +17,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gridhaul_measure::log::LogError;
 use gridhaul_measure::method::{Message, Schedule, Summary, findings};
-use gridhaul_measure::place::{Sites, on_network};
+use gridhaul_measure::place::{self, Carrier, LinkCounters, Sites};
 use gridhaul_measure::protocol::{Null, Protocol};
-use gridhaul_measure::run::transfer::{Outcome, Plan, measure};
+use gridhaul_measure::transfer::{Outcome, Plan, measure};
+use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use gridhaul_testing::{has_program, has_tool};
@@ -27,10 +28,30 @@ use gridhaul_testing::{has_program, has_tool};
 /// Attempts to measure without lateness of the generator.
 const ATTEMPTS: u32 = 5;
 
+/// Runs `work` between the ends of a flow, over links that forward what `carrier` states.
+fn on_links<T>(
+    scenario: &Scenario,
+    flow: &str,
+    carrier: Carrier,
+    work: impl FnOnce(&Sites<'_>) -> T,
+) -> Result<(T, LinkCounters), RunError> {
+    place::on_links(scenario, flow, carrier, |_| (), |sites, ()| work(sites))
+}
+
+/// The same over links of IP packets, without what they counted.
+fn on_network<T>(
+    scenario: &Scenario,
+    flow: &str,
+    work: impl FnOnce(&Sites<'_>) -> T,
+) -> Result<T, RunError> {
+    on_links(scenario, flow, Carrier::Packets, work).map(|(done, _)| done)
+}
+
 /// Two nodes and a link with these keys in both directions.
 fn scenario(forward: &str, reverse: &str) -> Scenario {
     let text = format!(
-        "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = {{}}\n[link.wan]\nfrom = \"a\"\nto = \"b\"\n\
+        "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = {{}}\n[link.wan]\nfrom \
+         = \"a\"\nto = \"b\"\n\
          forward = {{ rate = \"100 Mbit/s\", queue = \"1000 packets\", {forward} }}\n\
          reverse = {{ rate = \"100 Mbit/s\", queue = \"1000 packets\", {reverse} }}\n\
          [flow.test]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n"

@@ -1,20 +1,20 @@
 //! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
 
-use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
-use gridhaul_measure::method::{Message, Summary};
-use gridhaul_measure::place::{Site, Sites, on_network};
-use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, Mqtt, Protocol, ProtocolError, ThroughBroker,
-};
-use gridhaul_measure::run::transfer::{Outcome, Plan};
-use gridhaul_protocols::mqtt::{QualityOfService, Version};
-
-use gridhaul_scenario::units::{Duration, Instant};
-
 use std::process::Command;
 use std::{thread, time};
 
-use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};
+use gridhaul_measure::broker::Broker;
+use gridhaul_measure::method::{Message, Summary};
+use gridhaul_measure::place::{Site, Sites};
+use gridhaul_measure::protocol::{Protocol, ProtocolError, ThroughBroker};
+use gridhaul_measure::transfer::{Outcome, Plan};
+use gridhaul_protocols::mqtt::{QualityOfService, Version};
+use gridhaul_protocols::settings::{
+    BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings, Mqtt,
+};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::{longest_gap_ms, millis, on_network, plan, run, scenario, turn, undisturbed};
 
 pub(crate) fn mqtt(broker: &Broker, nodelay: bool) -> ThroughBroker {
     with_qos(broker, nodelay, QualityOfService::AtMostOnce)
@@ -28,7 +28,7 @@ fn with_qos(broker: &Broker, nodelay: bool, qos: QualityOfService) -> ThroughBro
 
 /// mosquitto at an end of the network.
 pub(crate) fn mosquitto(site: &Site<'_>, nodelay: bool) -> Broker {
-    BrokerProgram::Mosquitto.start(site, BrokerSettings { nodelay, tls: false }).unwrap()
+    Broker::start(BrokerProgram::Mosquitto, site, BrokerSettings { nodelay, tls: false }).unwrap()
 }
 
 /// Mean latency in milliseconds.

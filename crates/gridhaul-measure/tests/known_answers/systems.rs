@@ -3,10 +3,10 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time;
 
-use gridhaul_measure::place::systems;
-use gridhaul_measure::place::{Sites, on_network};
+use gridhaul_measure::place::Sites;
+use gridhaul_measure::systems;
 
-use crate::turn;
+use crate::{on_network, turn};
 
 #[test]
 fn datagrams_pass_every_system_in_both_directions() {

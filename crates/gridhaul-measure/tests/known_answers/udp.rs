@@ -1,10 +1,10 @@
 //! UDP over links with known delay, loss, duplication and reordering.
 
 use gridhaul_measure::method::{Phase, Proportion, Summary};
-use gridhaul_measure::place::{Sites, on_network};
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{Null, Protocol, Udp};
 
-use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};
+use crate::{longest_gap_ms, millis, on_network, plan, run, scenario, turn, undisturbed};
 
 #[test]
 fn udp_measures_the_delay_of_a_link() {

@@ -104,7 +104,8 @@ fn invalid_arguments_name_what_is_expected() {
 #[test]
 fn a_full_disk_keeps_the_result_on_standard_output() {
     let desk = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=48k none . && cd \"$PWD\" && \"$0\" latency udp --rate 1000 --messages 30000 \
+    let script = "mount -t tmpfs -o size=48k none . && cd \"$PWD\" && \"$0\" latency udp --rate \
+        1000 --messages 30000 \
                   --horizon 300ms --no-floor -q --json --out results";
     let isolated = |script: &str| {
         let mut command = Command::new("unshare");

@@ -40,7 +40,8 @@ fn every_example_is_read_and_those_on_this_machine_run() {
 #[test]
 fn a_saved_measurement_is_that_of_the_options() {
     let desk = tempfile::tempdir().unwrap();
-    let options = "latency iec-104 --k 6 --w 3 --no-reconnect --nodelay none --rate 500 --messages 50 \
+    let options = "latency iec-104 --k 6 --w 3 --no-reconnect --nodelay none --rate 500 \
+        --messages 50 \
                    --warm-up 10 --bytes 64 --horizon 1s --no-floor --class TT6";
     let done = run(desk.path(), &format!("{options} --save saved.toml"));
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -72,7 +73,8 @@ fn a_scenario_is_searched_in_the_folder_of_the_file() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("link.toml"), super::rates::SCENARIO).unwrap();
     let text = "[experiment.latency]\nschedule = { rate = 200, messages = 50, warm_up = 10 }\n\
-        record = { floor = false }\n[protocol.udp]\n[place.emulated]\nnetwork.scenario = { file = \"link.toml\" }\n";
+        record = { floor = false }\n[protocol.udp]\n[place.emulated]\nnetwork.scenario = { file \
+        = \"link.toml\" }\n";
     fs::write(folder.join("latency.toml"), text).unwrap();
     let done = run(desk.path(), "run field/latency.toml --json -q");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -148,7 +150,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-const VALID_EXPERIMENT: &str = "[experiment.latency]\nrepetitions = 3\nschedule = { rate = 100, messages = 1000 }\nrecord = { capture = \"packets\" }\n";
+const VALID_EXPERIMENT: &str = "[experiment.latency]\nrepetitions = 3\nschedule = { rate = 100, \
+    messages = 1000 }\nrecord = { capture = \"packets\" }\n";
 
 #[test]
 fn messages_of_errors_are_as_expected() {

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{thread, time};
 
-use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
+use gridhaul_measure::broker::Broker;
 use gridhaul_measure::place::Sites;
-use gridhaul_measure::protocol::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
-};
-use gridhaul_measure::run::transfer::{Plan, measure};
+use gridhaul_measure::protocol::{Protocol, ProtocolError, ThroughBroker};
+use gridhaul_measure::transfer::{Plan, measure};
 use gridhaul_protocols::overhead::amqp_0_9_1;
+use gridhaul_protocols::settings::{
+    Amqp10, Amqp091, BrokerAddress, BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings,
+    Credentials,
+};
 use gridhaul_scenario::units::Duration;
 use gridhaul_testing::has_program;
 
@@ -32,7 +34,7 @@ fn amqp_1_0(settled: bool, broker: BrokerAddress) -> ThroughBroker {
 
 fn rabbitmq(tls: bool) -> Broker {
     let settings = BrokerSettings { tls, ..BrokerSettings::default() };
-    BrokerProgram::RabbitMq.start(&Sites::loopback().to, settings).unwrap()
+    Broker::start(BrokerProgram::RabbitMq, &Sites::loopback().to, settings).unwrap()
 }
 
 #[test]
@@ -108,7 +110,7 @@ fn the_bytes_are_those_of_the_formula(broker: &Broker, folder: &Path) {
         50,
     );
     let segments = recorder.segments();
-    dissect(folder, (5672, "amqp"), &segments, &[]);
+    dissect(folder, 5672, "amqp", &segments, &[]);
     // The publisher sends nothing between its messages: segments of its connection are those of
     // whole messages.
     let names =
@@ -126,7 +128,7 @@ fn the_bytes_are_those_of_the_formula(broker: &Broker, folder: &Path) {
     assert!(published > 75 && delivered > 75, "{published} and {delivered} of 150");
     let recorder = Recorder::start(broker.address().address);
     assert_complete(&run(&plan(500.0, 50), &amqp_1_0(true, through(&recorder))), 50);
-    dissect(folder, (5672, "amqp"), &recorder.segments(), &[]);
+    dissect(folder, 5672, "amqp", &recorder.segments(), &[]);
 }
 
 fn other_clients_exchange_messages(broker: &Broker) {

@@ -1,7 +1,8 @@
 //! Protocols without a broker: every message arrives.
 
-use gridhaul_measure::protocol::{Direct, DirectKind, Modbus, Pattern, Protocol, ReconnectPolicy};
+use gridhaul_measure::protocol::Protocol;
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::settings::{Direct, DirectKind, Modbus, Pattern, ReconnectPolicy};
 
 use crate::{assert_complete, plan, run, turn};
 
@@ -27,10 +28,8 @@ fn every_message_arrives_once_and_in_order() {
     let _turn = turn();
     for bytes in [132, 33] {
         for protocol in protocols(bytes) {
-            let outcome = run(
-                &gridhaul_measure::run::transfer::Plan { bytes, ..plan(2_000.0, 200) },
-                &*protocol,
-            );
+            let outcome =
+                run(&gridhaul_measure::transfer::Plan { bytes, ..plan(2_000.0, 200) }, &*protocol);
             assert_complete(&outcome, 200);
         }
     }
@@ -39,7 +38,7 @@ fn every_message_arrives_once_and_in_order() {
 #[test]
 fn a_message_that_is_too_long_is_refused_with_the_limit() {
     let _turn = turn();
-    let long = gridhaul_measure::run::transfer::Plan { bytes: 60_000, ..plan(10_000.0, 1) };
+    let long = gridhaul_measure::transfer::Plan { bytes: 60_000, ..plan(10_000.0, 1) };
     for (protocol, limit) in [(0, "8192 B"), (6, "244 B")] {
         let outcome = run(&long, &*protocols(132)[protocol]);
         let counts = outcome.summary.counts;

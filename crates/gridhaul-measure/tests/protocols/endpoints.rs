@@ -1,9 +1,9 @@
 //! The machines of protocols without a broker: input in pieces of any length, invalid input,
 //! windows and timers.
 
-use gridhaul_measure::protocol::{DirectKind, Pattern};
 use gridhaul_protocols::endpoint::{Endpoint, EndpointError, NotSent};
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::settings::{DirectKind, Pattern};
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gridhaul_measure::method::Schedule;
 use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::Protocol;
-use gridhaul_measure::run::transfer::{Outcome, Plan, measure};
+use gridhaul_measure::transfer::{Outcome, Plan, measure};
 use gridhaul_scenario::units::Duration;
 
 /// Number of the run in every message.

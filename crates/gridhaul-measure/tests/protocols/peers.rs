@@ -8,17 +8,20 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
+use gridhaul_measure::broker::Broker;
 use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock, Modbus,
-    Mqtt, Pattern, Protocol, Received, ReconnectPolicy, SampledValueStream, Subscriber,
+    DataSet, FrameIdentity, GooseControlBlock, Protocol, Received, SampledValueStream, Subscriber,
     ThroughBroker,
 };
 use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_protocols::iec104;
 use gridhaul_protocols::mqtt::{QualityOfService, Version};
 use gridhaul_protocols::payload::{Encoding, Sample, Timestamp};
+use gridhaul_protocols::settings::{
+    BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings, DirectKind, Modbus, Mqtt,
+    Pattern, ReconnectPolicy,
+};
 use gridhaul_scenario::units::Instant;
 use gridhaul_testing::{has_program, has_tool};
 
@@ -287,7 +290,8 @@ fn paho_publishes_by_mqtt_5() {
     let _turn = turn();
     let (Some(python), true) = (python(), has_program("mosquitto")) else { return };
     let sites = Sites::loopback();
-    let broker = BrokerProgram::Mosquitto.start(&sites.to, BrokerSettings::default()).unwrap();
+    let broker =
+        Broker::start(BrokerProgram::Mosquitto, &sites.to, BrokerSettings::default()).unwrap();
     let mqtt = Mqtt { version: Version::V5, qos: QualityOfService::AtLeastOnce };
     let clients = ClientSettings::new(BrokerProtocol::Mqtt(mqtt), "test-topic");
     let clients = ClientSettings { one_connection: true, ..clients };

@@ -70,7 +70,8 @@ fn relay(mut from: TcpStream, mut to: TcpStream, record: impl Fn(&[u8])) {
 /// these fields of each packet that has them.
 pub(crate) fn dissect(
     folder: &Path,
-    (port, protocol): (u16, &str),
+    port: u16,
+    protocol: &str,
     segments: &[Segment],
     fields: &[&str],
 ) -> Vec<Vec<String>> {

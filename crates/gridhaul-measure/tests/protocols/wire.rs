@@ -7,15 +7,16 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
+use gridhaul_measure::broker::Broker;
 use gridhaul_measure::place::Sites;
-use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker,
-};
+use gridhaul_measure::protocol::ThroughBroker;
 use gridhaul_protocols::iec104;
 use gridhaul_protocols::mqtt::Version;
 use gridhaul_protocols::overhead::{LowerLayers, direct, mqtt, tls};
 
+use gridhaul_protocols::settings::{
+    BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings, DirectKind, Mqtt, Pattern,
+};
 use gridhaul_testing::has_program;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -70,21 +71,18 @@ fn tshark_dissects_protocols_without_a_broker() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let dissected = |port_and_name, kind, fields: &[&str]| {
-        dissect(path, port_and_name, &conversation(kind), fields)
-            .concat()
-            .join(" ")
-            .replace(',', " ")
+    let dissected = |port, name, kind, fields: &[&str]| {
+        dissect(path, port, name, &conversation(kind), fields).concat().join(" ").replace(',', " ")
     };
     let fields = ["iec60870_asdu.typeid", "iec60870_asdu.causetx", "iec60870_asdu.numix"];
     let text =
-        dissected((2404, "iec60870_104"), DirectKind::Iec104(iec104::Window::STANDARD), &fields);
+        dissected(2404, "iec60870_104", DirectKind::Iec104(iec104::Window::STANDARD), &fields);
     assert!(text.starts_with("36 3 1"), "{text}");
     let fields = ["synphasor.frtype", "synphasor.frsize"];
-    let text = dissected((4712, "synphasor"), DirectKind::Synchrophasor(300), &fields);
+    let text = dissected(4712, "synphasor", DirectKind::Synchrophasor(300), &fields);
     assert!(text.contains("0x0003 "), "the configuration: {text}");
     assert!(text.contains(&format!("0x0000 {}", 24 + 300)), "the data: {text}");
-    let text = dissected((20_000, "dnp3"), DirectKind::Dnp3 { poll: None }, &["dnp3.al.func"]);
+    let text = dissected(20_000, "dnp3", DirectKind::Dnp3 { poll: None }, &["dnp3.al.func"]);
     // The master clears the restart bit (WRITE, 2) and enables unsolicited responses (20).
     assert!(text.starts_with("130 0 2 129 20 129 130 0"), "{text}");
 }
@@ -92,7 +90,7 @@ fn tshark_dissects_protocols_without_a_broker() {
 /// Publishes by MQTT through a recorder.
 fn record_mqtt(folder: &Path, version: Version) {
     let settings = BrokerSettings::default();
-    let broker = BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap();
+    let broker = Broker::start(BrokerProgram::Mosquitto, &Sites::loopback().to, settings).unwrap();
     let recorder = Recorder::start(broker.address().address);
     let mut address = broker.address();
     address.address = recorder.address;
@@ -105,7 +103,7 @@ fn record_mqtt(folder: &Path, version: Version) {
     // tshark prints the remaining length: that after the fixed header of 1 + 2 bytes.
     let expected = (132 + overhead.overhead(132) - 3).to_string();
     let fields = ["mqtt.msgtype", "mqtt.topic", "mqtt.len"];
-    let rows = dissect(folder, (1883, "mqtt"), &recorder.segments(), &fields);
+    let rows = dissect(folder, 1883, "mqtt", &recorder.segments(), &fields);
     let lengths: Vec<_> = rows.iter().flat_map(|row| row[2].split(',')).collect();
     assert!(lengths.len() >= 2 * 150, "both legs: {rows:?}");
     let is_expected = lengths.iter().filter(|&&length| length == expected);
@@ -159,7 +157,7 @@ fn captured_packets_have_the_layers_of_the_formula() {
         return;
     }
     let settings = BrokerSettings::default();
-    let broker = BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap();
+    let broker = Broker::start(BrokerProgram::Mosquitto, &Sites::loopback().to, settings).unwrap();
     let port = broker.address().address.port();
     let clients = ClientSettings::new(BrokerProtocol::Mqtt(Mqtt::default()), "test-topic");
     let protocol = ThroughBroker { clients, broker: broker.address() };
@@ -192,7 +190,7 @@ fn tls_adds_the_bytes_of_a_record_to_each_message() {
         return;
     }
     let settings = BrokerSettings { tls: true, ..BrokerSettings::default() };
-    let broker = BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap();
+    let broker = Broker::start(BrokerProgram::Mosquitto, &Sites::loopback().to, settings).unwrap();
     let recorder = Recorder::start(broker.address().address);
     let mut address = broker.address();
     address.address = recorder.address;

@@ -2,13 +2,14 @@
 
 use std::{thread, time};
 
-use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
+use gridhaul_measure::broker::Broker;
 use gridhaul_measure::place::Sites;
-use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
-};
+use gridhaul_measure::protocol::{Protocol, ProtocolError, ThroughBroker};
 use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_protocols::overhead::xmpp::Stanza;
+use gridhaul_protocols::settings::{
+    BrokerAddress, BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings, Credentials,
+};
 use gridhaul_protocols::xmpp::{Client, Settings};
 use gridhaul_scenario::units::{Duration, Instant};
 use gridhaul_testing::has_program;
@@ -24,7 +25,8 @@ const HEADER: &str = "<?xml version='1.0'?><stream:stream xmlns='jabber:client' 
                       xmlns:stream='http://etherx.jabber.org/streams' version='1.0' id='1'>";
 
 const MECHANISMS: &str = "<stream:features><mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>\
-                          <mechanism>SCRAM-SHA-1</mechanism><mechanism>PLAIN</mechanism></mechanisms></stream:features>";
+                          <mechanism>SCRAM-SHA-1</mechanism><mechanism>PLAIN</mechanism>\
+                          </mechanisms></stream:features>";
 
 const SUCCESS: &str = "<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'/>";
 
@@ -69,7 +71,8 @@ fn bound() -> Client {
 #[test]
 fn a_stream_is_negotiated_in_the_order_of_the_rfc() {
     let mut client = client();
-    let header = "<?xml version='1.0'?><stream:stream to='host' version='1.0' xmlns='jabber:client' \
+    let header = "<?xml version='1.0'?><stream:stream to='host' version='1.0' \
+        xmlns='jabber:client' \
                   xmlns:stream='http://etherx.jabber.org/streams'>";
     assert_eq!(output(&mut client), header);
     // RFC 4616: zero, user, zero, password.
@@ -83,7 +86,8 @@ fn a_stream_is_negotiated_in_the_order_of_the_rfc() {
     assert_eq!(answer(&mut client, SUCCESS), header, "the stream restarts");
     assert_eq!(
         answer(&mut client, &[HEADER, FEATURES].concat()),
-        "<iq type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>here</resource></bind></iq>"
+        "<iq type='set' id='bind'><bind \
+         xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>here</resource></bind></iq>"
     );
     assert!(!client.is_ready() && client.publish(&[1], NOW).is_err());
     assert_eq!(answer(&mut client, BOUND), "");
@@ -98,8 +102,10 @@ fn a_stream_is_negotiated_in_the_order_of_the_rfc() {
 
 #[test]
 fn a_refusal_of_the_server_names_the_condition() {
-    let tls = "<stream:features><starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'><required/></starttls></stream:features>";
-    let other = "<stream:features><mechanisms><mechanism>EXTERNAL</mechanism></mechanisms></stream:features>";
+    let tls = "<stream:features><starttls \
+        xmlns='urn:ietf:params:xml:ns:xmpp-tls'><required/></starttls></stream:features>";
+    let other = "<stream:features><mechanisms><mechanism>EXTERNAL</mechanism>\
+                          </mechanisms></stream:features>";
     let failure = "<failure><not-authorized/><text>wrong</text></failure>";
     let conflict = "<iq type='error' id='bind'><error type='modify'><conflict/></error></iq>";
     let assigned = BOUND.replace("here", "elsewhere");
@@ -168,7 +174,8 @@ proptest! {
         let mut sender = bound();
         output(&mut sender);
         messages.iter().for_each(|it| sender.publish(it, NOW).unwrap());
-        let server = [HEADER, MECHANISMS, SUCCESS, HEADER, FEATURES, BOUND].concat() + &output(&mut sender);
+        let server = [HEADER, MECHANISMS, SUCCESS, HEADER, FEATURES, BOUND].concat();
+            let server = server + &output(&mut sender);
         let mut receiver = client();
         for piece in server.as_bytes().chunks(piece) {
             receiver.handle_input(piece, NOW).unwrap();
@@ -181,7 +188,11 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_without_panic(bytes: Vec<u8>, at in 0_usize..1_800, piece in 1_usize..64) {
+    fn any_bytes_are_read_without_panic(
+        bytes: Vec<u8>,
+        at in 0_usize..1_800,
+        piece in 1_usize..64,
+    ) {
         let server = [HEADER, MECHANISMS, SUCCESS, HEADER, FEATURES, BOUND].concat();
         let mut input = server.into_bytes();
         let is_whole = at >= input.len();
@@ -205,7 +216,7 @@ fn xmpp(broker: BrokerAddress) -> ThroughBroker {
 
 fn prosody(tls: bool) -> Broker {
     let settings = BrokerSettings { tls, ..BrokerSettings::default() };
-    BrokerProgram::Prosody.start(&Sites::loopback().to, settings).unwrap()
+    Broker::start(BrokerProgram::Prosody, &Sites::loopback().to, settings).unwrap()
 }
 
 #[test]
@@ -259,7 +270,7 @@ fn the_bytes_are_those_of_the_formula(server: &Broker) {
     // contain its start.
     segments.retain(|it| it.bytes != b"</stream:stream>");
     let folder = tempfile::tempdir().unwrap();
-    dissect(folder.path(), (5222, "xmpp"), &segments, &[]);
+    dissect(folder.path(), 5222, "xmpp", &segments, &[]);
     let length = |role: &str| format!("gridhaul@localhost/test-{role}").len() as u64;
     let stanza = Stanza { to: length("subscriber"), from: length("publisher"), language: 2 };
     let with = |from_client, length: u64| {
@@ -286,10 +297,8 @@ fn slixmpp_exchanges_messages(server: &Broker) {
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
 fn a_killed_server_is_a_marked_gap(server: &mut Broker) {
     let protocol = xmpp(server.address());
-    let plan = gridhaul_measure::run::transfer::Plan {
-        horizon: Duration::from_secs(1),
-        ..plan(100.0, 300)
-    };
+    let plan =
+        gridhaul_measure::transfer::Plan { horizon: Duration::from_secs(1), ..plan(100.0, 300) };
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(time::Duration::from_millis(2_000));

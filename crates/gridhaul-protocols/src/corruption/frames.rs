@@ -26,7 +26,7 @@ pub fn sampled_values(values: usize, pattern: ErrorPattern, seed: u64) -> Fates 
         samples,
         sample_mode: None,
     };
-    of_frame(0x4000, Pdu::SampledValues(SampledValues { asdus: vec![asdu] }), (pattern, seed))
+    of_frame(0x4000, Pdu::SampledValues(SampledValues { asdus: vec![asdu] }), pattern, seed)
 }
 
 /// Fates of a GOOSE frame with 32-bit floats.
@@ -45,14 +45,14 @@ pub fn goose_events(values: usize, pattern: ErrorPattern, seed: u64) -> Fates {
         needs_commissioning: false,
         values: (0..values).map(|number| Data::Float(230.0 + 0.1 * number as f32)).collect(),
     };
-    of_frame(0x1000, Pdu::Goose(pdu), (pattern, seed))
+    of_frame(0x1000, Pdu::Goose(pdu), pattern, seed)
 }
 
 const TIME: UtcTime = UtcTime { seconds: 1_534_000_000, fraction: 0x00ab_cdef, quality: 0 };
 
 /// Fates of a frame. A subscriber knows destination, APPID, name, data set and revision of its
 /// stream; a frame with others is not for it, and therefore rejected.
-fn of_frame(application: u16, pdu: Pdu, (pattern, seed): (ErrorPattern, u64)) -> Fates {
+fn of_frame(application: u16, pdu: Pdu, pattern: ErrorPattern, seed: u64) -> Fates {
     let address = FrameAddress {
         destination: [0x01, 0x0c, 0xcd, 0x04, 0x00, 0x01],
         source: [0x02, 0, 0, 0, 0, 1],

@@ -36,6 +36,9 @@ const NAME: &str = "dnp3";
 /// Longest message.
 pub const MESSAGE_MAX: usize = 8_192;
 
+/// Shortest interval in which a master polls, so that requests do not take all of a slow link.
+pub const POLL_MIN: Duration = Duration::from_millis(20);
+
 /// Longest fragment of the application layer (clause 4.1.2).
 const FRAGMENT_MAX: usize = 2_048;
 
@@ -165,7 +168,7 @@ impl Station {
 
     /// Outstation: sends at most `events` events, as many as a fragment holds, and awaits a
     /// confirmation if there are any.
-    fn respond(&mut self, [function, control]: [u8; 2], named: Named, now: Instant) {
+    fn respond(&mut self, function: u8, control: u8, named: Named, now: Instant) {
         let mut fragment = vec![control, function, 0, named.indications];
         for _ in 0..named.events {
             let Some(event) = self.events.front() else { break };
@@ -199,7 +202,7 @@ impl Station {
         if self.is_unsolicited && self.awaited.is_none() && !self.events.is_empty() {
             let control = FIR_FIN | UNS | self.next_sequence();
             let all = Named { events: usize::MAX, indications: 0 };
-            self.respond([UNSOLICITED_RESPONSE, control], all, now);
+            self.respond(UNSOLICITED_RESPONSE, control, all, now);
         }
     }
 
@@ -234,7 +237,7 @@ impl Station {
             function if WITHOUT_RESPONSE.contains(&function) || function >= RESPONSE => return,
             _ => named.indications = request::NO_FUNCTION_CODE_SUPPORT,
         }
-        self.respond([RESPONSE, FIR_FIN | control & 0xf], named, now);
+        self.respond(RESPONSE, FIR_FIN | control & 0xf, named, now);
         self.send_events(now);
     }
 
@@ -260,14 +263,15 @@ impl Station {
             let answer = FIR_FIN | control & (UNS | 0xf);
             self.write(&[answer, CONFIRM]);
         }
-        self.handle_progress((function, indications), poll, now);
+        self.handle_progress(function, indications, poll, now);
         Ok(())
     }
 
     /// Master: the next request after a response.
     fn handle_progress(
         &mut self,
-        (function, indications): (u8, u8),
+        function: u8,
+        indications: u8,
         poll: Option<Duration>,
         now: Instant,
     ) {
@@ -329,7 +333,7 @@ impl Endpoint for Station {
             // An outstation that has started sends an empty unsolicited response (clause 5.1.1.1).
             // Its confirmation is not awaited: a master that only polls may ignore it.
             let control = FIR_FIN | UNS | self.next_sequence();
-            self.respond([UNSOLICITED_RESPONSE, control], Named::default(), now);
+            self.respond(UNSOLICITED_RESPONSE, control, Named::default(), now);
         }
     }
 

@@ -35,9 +35,6 @@ impl LowerLayers {
     /// Destination, source and EtherType (IEEE 802.3, section 3.2).
     pub const ETHERNET: Self = Self { ethernet: 14, ip: 0, transport: 0 };
 
-    /// Ethernet with a VLAN tag of 4 bytes (IEEE 802.1Q, section 9.3).
-    pub const ETHERNET_VLAN: Self = Self { ethernet: 18, ..Self::ETHERNET };
-
     /// UDP (RFC 768) over IPv4 (RFC 791, section 3.1).
     pub const UDP_IPV4: Self = Self { ethernet: 14, ip: 20, transport: 8 };
 

@@ -23,8 +23,8 @@ use gridhaul_measure::measurement::{
 };
 
 use super::{
-    Command, FailingPart, IdleStateArgs, OutageArgs, PathArgs, ProtocolArgs, ProtocolName,
-    RateArgs, RemoteArgs, RunArgs,
+    Command, FailingPart, IdleStateArgs, OutageArgs, OutputArgs, PathArgs, ProtocolArgs,
+    ProtocolName, RateArgs, RemoteArgs, RunArgs,
 };
 use protocol::protocol;
 
@@ -35,23 +35,6 @@ pub(crate) struct Options {
     pub(crate) output: OutputArgs,
     /// File for the measurement, which is then not run.
     pub(crate) save: Option<PathBuf>,
-}
-
-/// Where the result of a measurement goes.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct OutputArgs {
-    /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of
-    /// the broker
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-
-    /// Print the summary as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// No progress on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 /// The options that a measurement has read, by their identifiers.
@@ -71,15 +54,15 @@ impl ReadOptions {
 /// The measurement and the destination of its result; `None` for a command that measures no
 /// protocol.
 pub(super) fn options(command: &Command, options: &ReadOptions) -> Option<Options> {
-    let (measurement, out) = match command {
+    let (measurement, run, common) = match command {
         Command::Latency(args) => {
-            (path(args, options, Experiment::Latency), output_folder(&args.run, options))
+            (path(args, options, Experiment::Latency), Some(&args.run), &args.run.common)
         }
         Command::Reliability(args) => {
-            (path(args, options, Experiment::Reliability), output_folder(&args.run, options))
+            (path(args, options, Experiment::Reliability), Some(&args.run), &args.run.common)
         }
-        Command::Outage(args) => (outage(args, options), output_folder(&args.run, options)),
-        Command::Rate(args) => (rate(args, options), None),
+        Command::Outage(args) => (outage(args, options), Some(&args.run), &args.run.common),
+        Command::Rate(args) => (rate(args, options), None, &args.common),
         Command::Agent(_)
         | Command::Corruption(_)
         | Command::Efficiency(_)
@@ -88,15 +71,13 @@ pub(super) fn options(command: &Command, options: &ReadOptions) -> Option<Option
         | Command::Run(_)
         | Command::Sync(_) => return None,
     };
-    let (common, _) = command.measured()?;
-    let output =
-        OutputArgs { out, json: read!(options, common.json), quiet: read!(options, common.quiet) };
+    let output = OutputArgs {
+        out: run.and_then(|run| read!(options, run.out)),
+        json: read!(options, common.json),
+        quiet: read!(options, common.quiet),
+    };
     let save = read!(options, common.save);
     Some(Options { measurement, output, save })
-}
-
-fn output_folder(args: &RunArgs, options: &ReadOptions) -> Option<PathBuf> {
-    read!(options, args.out)
 }
 
 fn path(

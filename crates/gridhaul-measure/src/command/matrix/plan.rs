@@ -1,25 +1,29 @@
-//! The measurements of a matrix: all combinations of the values.
+//! The measurements of a matrix: all combinations of the values. Each is the measurement of the
+//! options of all, in which the keys of the options that are varied are set.
 
-use anyhow::{Context, bail, ensure};
-use clap::{CommandFactory, FromArgMatches};
-use gridhaul_measure::experiment::matrix::{PROTOCOL, Planned};
-use gridhaul_measure::measurement::{Experiment, Measurement};
+use anyhow::{Context, anyhow, bail, ensure};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use gridhaul_measure::experiment::matrix::{Axis, PROTOCOL, Planned};
+use gridhaul_measure::measurement::{Draft, EmulatedNetwork, Experiment, Measurement, Place};
 use gridhaul_protocols::payload::Sample;
 use gridhaul_scenario::units::Duration;
 
-use super::axis::{ENCODING, VALUES, VariedOption, encoding, protocol};
-use crate::args::{Cli, Command, ProtocolName, applies};
+use super::axis::{ENCODING, SCENARIO, SYSTEM, VALUES, encoding, protocol};
+use crate::args::{Cli, Command, ProtocolName, given, in_terms_of_options, keys};
 
-/// Least number of messages, unless it is given.
-const LEAST_MESSAGES: u64 = 200;
+/// Minimum number of messages, unless it is given.
+const MESSAGES_MIN: u64 = 200;
+
+/// A network for which a system is named, to see whether an option needs one.
+const ANY_SYSTEM: &str = "ethernet";
 
 /// Sorts the axes such that measurements with the same broker follow each other.
 ///
 /// # Errors
 /// An option is given twice, or there is no protocol.
-pub(super) fn sorted(mut axes: Vec<VariedOption>) -> anyhow::Result<Vec<VariedOption>> {
-    for (index, VariedOption { axis, .. }) in axes.iter().enumerate() {
-        let is_first = axes[..index].iter().all(|other| other.axis.name != axis.name);
+pub(super) fn sorted(mut axes: Vec<Axis>) -> anyhow::Result<Vec<Axis>> {
+    for (index, axis) in axes.iter().enumerate() {
+        let is_first = axes[..index].iter().all(|other| other.name != axis.name);
         ensure!(
             is_first,
             "--vary {}: the option is given twice\n  help: give all values at once",
@@ -27,13 +31,12 @@ pub(super) fn sorted(mut axes: Vec<VariedOption>) -> anyhow::Result<Vec<VariedOp
         );
     }
     ensure!(
-        axes.iter().any(|option| option.axis.name == PROTOCOL),
+        axes.iter().any(|axis| axis.name == PROTOCOL),
         "there is no protocol\n  help: add --vary protocol=udp,mqtt or another list"
     );
-    const FIRST: [&str; 5] =
-        ["scenario", "system", PROTOCOL, "congestion-control", "receive-window"];
+    const FIRST: [&str; 5] = [SCENARIO, SYSTEM, PROTOCOL, "congestion-control", "receive-window"];
     let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
-    axes.sort_by_key(|option| place(&option.axis.name));
+    axes.sort_by_key(|axis| place(&axis.name));
     Ok(axes)
 }
 
@@ -41,111 +44,211 @@ pub(super) fn sorted(mut axes: Vec<VariedOption>) -> anyhow::Result<Vec<VariedOp
 /// effect are one measurement.
 ///
 /// # Errors
-/// The command of a measurement is not valid.
+/// A measurement is not valid, or an option of all measurements has no effect on one.
 pub(super) fn plan(
-    axes: &[VariedOption],
+    axes: &[Axis],
     options: &[String],
     time: Duration,
 ) -> anyhow::Result<Vec<Planned>> {
+    let common = CommonOptions::parse(options, axes)?;
     let mut planned: Vec<Planned> = Vec::new();
-    let combinations: usize = axes.iter().map(|option| option.axis.values.len()).product();
+    let combinations: usize = axes.iter().map(|axis| axis.values.len()).product();
     for number in 0..combinations {
         let mut rest = number;
-        let mut values: Vec<_> = axes
-            .iter()
-            .rev()
-            .map(|VariedOption { axis, .. }| {
-                let value = &axis.values[rest % axis.values.len()];
-                rest /= axis.values.len();
-                Some(value.clone())
-            })
-            .collect();
+        let mut values = Vec::new();
+        for axis in axes.iter().rev() {
+            values.push(Some(axis.values[rest % axis.values.len()].clone()));
+            rest /= axis.values.len();
+        }
         values.reverse();
-        let words = words(axes, &mut values)?;
-        if planned.iter().any(|known| known.values == values) {
+        let mut combination = Combination { axes, values };
+        let found = combination.measurement(&common);
+        if planned.iter().any(|known| known.values == combination.values) {
             continue;
         }
-        planned.push(complete(words, options, (values, time))?);
+        let words = [combination.words()?, options.to_vec()].concat();
+        let found =
+            found.with_context(|| format!("the measurement `gridhaul {}`", words.join(" ")))?;
+        planned.push(complete(found, words, combination, common.has_messages(axes), time));
     }
     Ok(planned)
 }
 
-/// The words of a command, without the options of all measurements. Values that have no effect
-/// become `None`.
-fn words(axes: &[VariedOption], values: &mut [Option<String>]) -> anyhow::Result<Vec<String>> {
-    let find = |option: &str, values: &[Option<String>]| {
-        let index = axes.iter().position(|known| known.axis.name == option)?;
-        values[index].clone()
-    };
-    let name = find(PROTOCOL, values).unwrap_or_default();
-    let protocol = protocol(&name).context("a protocol was checked before")?;
-    let mut words = vec!["measure".to_owned(), "latency".to_owned(), name];
-    for (VariedOption { axis, is_flag }, value) in axes.iter().zip(&mut *values) {
-        let is_own = [PROTOCOL, VALUES].contains(&axis.name.as_str());
-        if !is_own && !has_effect(&axis.name, protocol)? {
-            *value = None;
+/// The options of every measurement.
+struct CommonOptions {
+    /// With any protocol and network.
+    command: Command,
+    matches: ArgMatches,
+}
+
+impl CommonOptions {
+    /// Reads the options, as those of `gridhaul measure latency`.
+    ///
+    /// # Errors
+    /// An option is not valid, or is varied as well.
+    fn parse(options: &[String], axes: &[Axis]) -> anyhow::Result<Self> {
+        let any = ["measure", "latency", "udp"].map(str::to_owned);
+        let matches = Cli::command().try_get_matches_from(any.iter().chain(options))?;
+        let command = Cli::from_arg_matches(&matches)?.command;
+        ensure!(matches!(command, Command::Latency(_)), "expected options of `latency`");
+        for option in given(&matches) {
+            let option = option.replace('_', "-");
+            let sets_bytes = |axis: &Axis| [VALUES, ENCODING].contains(&axis.name.as_str());
+            let varies = |axis: &Axis| {
+                axis.name == option && option != PROTOCOL || option == "bytes" && sets_bytes(axis)
+            };
+            if let Some(axis) = axes.iter().find(|axis| varies(axis)) {
+                bail!(
+                    "--vary {}: the options of all measurements have --{option}\n  \
+                     help: remove one of the two options",
+                    axis.name
+                );
+            }
         }
-        let Some(value) = value else { continue };
-        match (axis.name.as_str(), *is_flag, value.as_str()) {
-            (PROTOCOL | VALUES | ENCODING, ..) | (_, true, "false") => {}
-            (option, true, _) => words.push(format!("--{option}")),
-            (option, false, value) => words.extend([format!("--{option}"), value.to_owned()]),
+        Ok(Self { command, matches })
+    }
+
+    /// The measurement with these options, whose values are not checked yet.
+    ///
+    /// # Errors
+    /// An option has no effect.
+    fn measurement(
+        &self,
+        protocol: ProtocolName,
+        scenario: Option<String>,
+        system: Option<String>,
+    ) -> anyhow::Result<Measurement> {
+        let command = self.command.with(protocol).over(scenario.map(Into::into), system);
+        let options = command.unchecked_options(&self.matches)?;
+        options.map(|options| options.measurement).context("expected options of `latency`")
+    }
+
+    fn has_messages(&self, axes: &[Axis]) -> bool {
+        axes.iter().any(|axis| axis.name == "messages")
+            || given(&self.matches).iter().any(|option| option == "messages")
+    }
+}
+
+/// A value of each axis; `None` for an option that has no effect with the others.
+struct Combination<'a> {
+    axes: &'a [Axis],
+    values: Vec<Option<String>>,
+}
+
+impl Combination<'_> {
+    fn value(&self, option: &str) -> Option<&String> {
+        let index = self.axes.iter().position(|axis| axis.name == option)?;
+        self.values[index].as_ref()
+    }
+
+    fn protocol(&self) -> anyhow::Result<ProtocolName> {
+        let name = self.value(PROTOCOL).context("there is no protocol")?;
+        protocol(name).context("a protocol was checked before")
+    }
+
+    /// The measurement. Values that have no effect become `None`.
+    fn measurement(&mut self, common: &CommonOptions) -> anyhow::Result<Measurement> {
+        let protocol = self.protocol()?;
+        if protocol == ProtocolName::Sv {
+            // Sampled Values have an encoding of their own.
+            self.remove(ENCODING);
+        }
+        let (scenario, system) = (self.value(SCENARIO).cloned(), self.value(SYSTEM).cloned());
+        let mut measurement = common.measurement(protocol, scenario, system)?;
+        if let Some(bytes) = self.bytes()? {
+            measurement.message.bytes = bytes;
+        }
+        if let Experiment::Latency(run) = &mut measurement.experiment {
+            run.record.floor = false;
+        }
+        let mut draft = Draft::new(&measurement);
+        let mut found = Vec::new();
+        for (axis, value) in self.axes.iter().zip(&mut self.values) {
+            let is_own =
+                [PROTOCOL, SCENARIO, SYSTEM, VALUES, ENCODING].contains(&axis.name.as_str());
+            let Some(text) = value.as_ref().filter(|_| !is_own) else { continue };
+            match keys(&draft, &axis.name, text) {
+                Some(own) => found.extend(own),
+                None if needs_network(&measurement, &axis.name, text) => bail!(
+                    "--{} needs an emulated network\n  \
+                     help: add --vary system=NAME, or -- --system NAME",
+                    axis.name
+                ),
+                None => *value = None,
+            }
+        }
+        // A variant, such as that of the broker, is set before the keys in its table.
+        found.sort_by_key(|(key, _)| key.depth());
+        for (key, value) in found {
+            draft.set(&key, value);
+        }
+        draft.read().map_err(|found| {
+            found.first().map_or_else(|| anyhow!("it is not valid"), in_terms_of_options)
+        })
+    }
+
+    fn remove(&mut self, option: &str) {
+        if let Some(index) = self.axes.iter().position(|axis| axis.name == option) {
+            self.values[index] = None;
         }
     }
-    let (count, name) = (find(VALUES, values), find(ENCODING, values));
-    if count.is_some() || name.is_some() {
+
+    /// Bytes of a message, if its values or their encoding are varied.
+    fn bytes(&self) -> anyhow::Result<Option<usize>> {
+        let (count, name) = (self.value(VALUES), self.value(ENCODING));
+        if count.is_none() && name.is_none() {
+            return Ok(None);
+        }
         let count = count.map_or(Ok(10), |count| count.parse())?;
-        let default = if protocol == ProtocolName::Sv { "float32" } else { "protobuf" };
-        let encoding = encoding(name.as_deref().unwrap_or(default));
+        let default = if self.protocol()? == ProtocolName::Sv { "float32" } else { "protobuf" };
+        let encoding = encoding(name.map_or(default, String::as_str));
         let encoding = encoding.context("an encoding was checked before")?;
-        let bytes = encoding.encode(&Sample::typical(count)).len();
-        words.extend(["--bytes".to_owned(), bytes.to_string()]);
+        Ok(Some(encoding.encode(&Sample::typical(count)).len()))
     }
-    Ok(words)
-}
 
-/// Whether an option changes measurements of a protocol. Sampled Values have an encoding of their
-/// own.
-fn has_effect(option: &str, protocol: ProtocolName) -> anyhow::Result<bool> {
-    match option {
-        ENCODING => Ok(protocol != ProtocolName::Sv),
-        "subscriber" => Ok(protocol.has_broker()),
-        option => applies(&option.replace('-', "_"), protocol),
-    }
-}
-
-/// A measurement with the options of all, and the number of messages.
-fn complete(
-    mut words: Vec<String>,
-    options: &[String],
-    (values, time): (Vec<Option<String>>, Duration),
-) -> anyhow::Result<Planned> {
-    words.extend(options.iter().cloned());
-    let mut measurement = measurement(&words)
-        .with_context(|| format!("the measurement `gridhaul {}`", words.join(" ")))?;
-    let is_given = |word: &String| word == "--messages" || word.starts_with("--messages=");
-    if let Experiment::Latency(run) = &mut measurement.experiment {
-        if !words.iter().any(is_given) {
-            let needed = (run.schedule.rate * time.as_secs_f64()).ceil() as u64;
-            run.schedule.messages = LEAST_MESSAGES.max(needed);
-            words.extend(["--messages".to_owned(), run.schedule.messages.to_string()]);
+    /// The words of the command of this measurement alone, without the options of all.
+    fn words(&self) -> anyhow::Result<Vec<String>> {
+        let protocol = self.value(PROTOCOL).context("there is no protocol")?;
+        let mut words = vec!["measure".to_owned(), "latency".to_owned(), protocol.clone()];
+        for (axis, value) in self.axes.iter().zip(&self.values) {
+            let Some(value) = value else { continue };
+            match (axis.name.as_str(), value.as_str()) {
+                (PROTOCOL | VALUES | ENCODING, _) | (_, "false") => {}
+                (option, "true") => words.push(format!("--{option}")),
+                (option, value) => words.extend([format!("--{option}"), value.to_owned()]),
+            }
         }
-        run.record.floor = false;
+        if let Some(bytes) = self.bytes()? {
+            words.extend(["--bytes".to_owned(), bytes.to_string()]);
+        }
+        Ok(words)
     }
-    Ok(Planned { values, command: format!("gridhaul {}", words.join(" ")), measurement })
 }
 
-/// The measurement of a command `gridhaul measure latency`.
-///
-/// # Errors
-/// The command is not valid, or an option has no effect.
-fn measurement(words: &[String]) -> anyhow::Result<Measurement> {
-    let matches = Cli::command().try_get_matches_from(words)?;
-    let command = Cli::from_arg_matches(&matches)?.command;
-    match command.options(&matches)? {
-        Some(options) if matches!(command, Command::Latency(_)) => Ok(options.measurement),
-        _ => bail!("expected a command `latency`"),
+/// Whether an option would have an effect over an emulated network.
+fn needs_network(measurement: &Measurement, option: &str, value: &str) -> bool {
+    let place = Place::Emulated(EmulatedNetwork::system(ANY_SYSTEM));
+    let emulated = Measurement { place, ..measurement.clone() };
+    measurement.place.emulated().is_none() && keys(&Draft::new(&emulated), option, value).is_some()
+}
+
+/// A measurement with its command, and the number of messages.
+fn complete(
+    mut measurement: Measurement,
+    mut words: Vec<String>,
+    combination: Combination<'_>,
+    has_messages: bool,
+    time: Duration,
+) -> Planned {
+    if let Experiment::Latency(run) = &mut measurement.experiment
+        && !has_messages
+    {
+        let needed = (run.schedule.rate * time.as_secs_f64()).ceil() as u64;
+        run.schedule.messages = MESSAGES_MIN.max(needed);
+        words.extend(["--messages".to_owned(), run.schedule.messages.to_string()]);
     }
+    let command = format!("gridhaul {}", words.join(" "));
+    Planned { values: combination.values, command, measurement }
 }
 
 #[cfg(test)]
@@ -153,16 +256,16 @@ mod tests {
     use gridhaul_measure::experiment::matrix::estimate;
 
     use super::*;
+    use crate::command::matrix::axis::axis;
 
     fn planned(axes: &[&str], options: &str) -> anyhow::Result<Vec<Planned>> {
-        let axes =
-            axes.iter().map(|axis| VariedOption::parse(axis)).collect::<anyhow::Result<_>>()?;
+        let axes = axes.iter().map(|text| axis(text)).collect::<anyhow::Result<_>>()?;
         let options: Vec<_> = options.split_whitespace().map(str::to_owned).collect();
         plan(&sorted(axes)?, &options, Duration::from_secs(6))
     }
 
     fn commands(axes: &[&str], options: &str) -> Vec<String> {
-        planned(axes, options).unwrap().into_iter().map(|it| it.command).collect()
+        planned(axes, options).unwrap().into_iter().map(|planned| planned.command).collect()
     }
 
     #[test]
@@ -198,6 +301,55 @@ mod tests {
         assert_eq!(found[1], "gridhaul measure latency amqp-0-9-1 --persistent --messages 5");
     }
 
+    /// Options of every kind: with the name of their key and with another one, flags, and values
+    /// that only some protocols have.
+    #[test]
+    fn a_command_means_the_measurement_of_its_row() {
+        let all = [
+            ("protocol=mqtt,zeromq,udp", "rate=10,2000", ""),
+            ("protocol=mqtt", "keep-alive=10 s,1 min", "--system ethernet --subscriber to"),
+            ("protocol=mqtt,amqp-1.0", "broker-program=mosquitto,rabbitmq", ""),
+            ("protocol=mqtt,mqtt5", "tls=true,false", "--qos 1"),
+            ("protocol=amqp-0-9-1", "persistent=true,false", ""),
+            ("protocol=zeromq,mqtt", "nodelay=both,clients,broker,none", ""),
+            ("protocol=mqtt,udp", "broker=127.0.0.1:1883,mqtt://127.0.0.1:1", ""),
+            ("protocol=iec-104,dnp3", "no-reconnect=true,false", ""),
+            ("protocol=mqtt", "reconnect-after=1 s,2 s", "--queue"),
+            ("protocol=goose", "retransmit-after=1ms,2ms", "--retransmit-every 2s"),
+            ("protocol=goose,sv", "no-retransmission=true,false", ""),
+            ("protocol=sv,goose,udp", "vlan=5,6", ""),
+            ("protocol=sv", "data-set=raw,9-2le", ""),
+            ("protocol=udp", "capture=true,false", "--system ethernet"),
+            ("protocol=udp", "predict=true,false", "--system ethernet"),
+            ("protocol=udp", "cross-traffic=1 Mbit/s,2 Mbit/s", "--system ethernet"),
+            ("protocol=udp", "cross-traffic-bytes=100,1000", "--system 5g-ready --reverse"),
+            ("protocol=udp", "reverse=true,false", "--system ethernet"),
+            ("protocol=udp,mqtt", "congestion-control=cubic,reno", "--system ethernet"),
+            ("protocol=udp", "busy-poll=true,false", "--allow-idle-states"),
+            ("protocol=udp", "system=ethernet,5g-ready", "--horizon 1s"),
+            ("protocol=udp", "warm-up=0,10", "--bytes 200"),
+            ("protocol=dnp3", "poll=1 s,30ms", "--port 20000"),
+        ];
+        for (protocols, axis, options) in all {
+            for row in planned(&[protocols, axis], options).unwrap() {
+                let words = row.command.split(' ').skip(1).chain(["--no-floor"]);
+                let matches = Cli::command().try_get_matches_from(words).unwrap();
+                let command = Cli::from_arg_matches(&matches).unwrap().command;
+                let expected = command.options(&matches).unwrap().unwrap().measurement;
+                assert_eq!(row.measurement, expected, "{}", row.command);
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_needs_the_network_that_it_concerns() {
+        let message = planned(&["protocol=mqtt", "congestion-control=cubic,reno"], "");
+        let message = format!("{:#}", message.unwrap_err());
+        assert!(message.contains("--congestion-control needs an emulated network"), "{message}");
+        let message = planned(&["protocol=mqtt", "rate=1,2"], "--rate 5").unwrap_err().to_string();
+        assert!(message.contains("--vary rate: the options of all"), "{message}");
+    }
+
     #[test]
     fn errors_name_the_measurement() {
         let error =
@@ -208,7 +360,9 @@ mod tests {
         );
         let message = error(&["protocol=udp", "rate=fast"], "");
         assert!(message.contains("gridhaul measure latency udp --rate fast"), "{message}");
-        assert!(message.contains("expected messages per second"), "{message}");
+        assert!(message.contains("--rate: expected a number"), "{message}");
+        let message = error(&["protocol=udp", "rate=0"], "");
+        assert!(message.contains("--rate: expected messages per second"), "{message}");
         let message = error(&["protocol=udp"], "--qos 1");
         assert!(message.contains("--qos has no effect with udp"), "{message}");
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::cells::{Cell, CellResult, measure_each};
 use crate::measurement::{Experiment, Measurement};
-use crate::report::write;
+use crate::results_folder::write;
 use crate::run::{Observer, message};
 
 /// Name of the axis of protocols.
@@ -67,6 +67,7 @@ pub struct Matrix {
 pub fn estimate(planned: &[Planned]) -> Duration {
     let seconds = planned.iter().map(|planned| match &planned.measurement.experiment {
         Experiment::Latency(run) | Experiment::Reliability(run) => {
+            // As `ScheduleSettings::warm_up` by default: one second, or 100 messages.
             let warm_up = (100.0 / run.schedule.rate).max(1.0);
             warm_up + run.schedule.messages as f64 / run.schedule.rate + OVERHEAD_S
         }

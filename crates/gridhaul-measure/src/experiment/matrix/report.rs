@@ -26,7 +26,8 @@ pub(super) fn table(axes: &[Axis], done: &[Done]) -> TextTable {
         rows: rows.collect(),
         key_columns: 1 + axes.len(),
         note: Some(
-            "* the generator was late: the load was not exactly the intended one. – before the numbers: the protocol does not have \
+            "* the generator was late: the load was not exactly the intended one. – before the \
+             numbers: the protocol does not have \
              the option."
                 .into(),
         ),
@@ -52,7 +53,8 @@ pub(super) fn html(axes: &[Axis], done: &[Done], table: &TextTable) -> String {
         key_columns: 3,
         note: None,
     };
-    let note = "Box: quartiles and mean; whiskers: 2nd and 98th percentile; 99.9th percentile and largest value above.";
+    let note = "Box: quartiles and mean; whiskers: 2nd and 98th percentile; 99.9th percentile and \
+        largest value above.";
     let sections = [
         Section::Text(note.into()),
         Section::Charts("Latency from the send time", charts(axes, done)),
@@ -91,6 +93,7 @@ fn numbers(done: &Done) -> Vec<String> {
 fn charts(axes: &[Axis], done: &[Done]) -> Vec<Chart> {
     let varied: Vec<_> = (0..axes.len()).filter(|&index| axes[index].values.len() > 1).collect();
     let protocols = varied.iter().copied().find(|&index| axes[index].name == PROTOCOL);
+    // With a single axis there are boxes without groups.
     let last_but_one = varied.len().checked_sub(2).or(varied.len().checked_sub(1));
     let groups = protocols.or(last_but_one.map(|index| varied[index]));
     let series = varied.iter().copied().rfind(|&index| Some(index) != groups);

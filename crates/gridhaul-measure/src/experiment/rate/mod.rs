@@ -1,5 +1,6 @@
 //! The highest rate that a protocol sustains.
 
+mod report;
 mod trial;
 
 use std::sync::atomic::Ordering;
@@ -13,12 +14,12 @@ use crate::method::{RateRange, RateSearch};
 use crate::place::LocalNetwork;
 use crate::place::Sites;
 use crate::protocol::{Started, settings};
-use crate::run::transfer::{Plan, measure as transfer};
 use crate::run::{AgentConnection, IdleStates, Observer, carrier};
 use crate::settings::Settings;
-use trial::{Sent, TrialLog, TrialRequest, trial};
+use crate::transfer::{Plan, measure as transfer};
+use trial::{Sent, Trial, TrialLog, TrialRequest, trial};
 
-pub(crate) use trial::Trial;
+pub(super) use report::report;
 
 /// A search that has ended.
 #[derive(Debug)]
@@ -84,8 +85,11 @@ fn with_agent(
     observer: &dyn Observer,
 ) -> anyhow::Result<Search> {
     let mut agent = AgentConnection::open(measurement, place, false, SILENCE)?;
+    // Each trial has ends of its own, which report the same name and settings.
     let (mut protocol, mut settings) = ("", Settings::default());
     let send = |plan: &Plan, log: &mut TrialLog<'_>| {
+        // Numbers of runs of this program do not distinguish its messages from those of other
+        // machines, which an agent may receive as well.
         let plan = Plan { run: random_run()?, ..*plan };
         let ends;
         (ends, settings) = agent.connect(plan.run)?;
@@ -116,9 +120,9 @@ fn trials(
     mut send: impl FnMut(&Plan, &mut TrialLog<'_>) -> anyhow::Result<Sent>,
 ) -> anyhow::Result<Trials> {
     let mut found = RateSearch::new(RateRange {
-        start: search.first,
-        least: search.min,
-        most: search.max,
+        first: search.first,
+        min: search.min,
+        max: search.max,
         resolution: search.resolution,
         confirmations: search.confirmations,
     });

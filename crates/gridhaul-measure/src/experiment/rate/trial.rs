@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::log::LogError;
 use crate::measurement::{Measurement, RateExperiment};
 use crate::method::{Distribution, Message, Phase, Schedule, TrialResult};
-use crate::run::transfer::{Outcome, Plan};
+use crate::transfer::{Outcome, Plan};
 
 /// Lateness up to which the generator produces the intended load.
 const LATENESS: Duration = Duration::from_millis(1);

@@ -97,7 +97,8 @@ impl Campaign<'_> {
             Some(RequestedBroker::Given(_)) | None => None,
         };
         let prepare = |sites: &Sites<'_>| -> anyhow::Result<Option<Broker>> {
-            let start = program.map(|(program, settings)| program.start(&sites.to, settings));
+            let start =
+                program.map(|(program, settings)| Broker::start(program, &sites.to, settings));
             Ok(start.transpose()?)
         };
         network.enter(carrier(&first.protocol), prepare, |sites, broker| {

@@ -1,6 +1,5 @@
 //! The figures of the report, from measurements in which the generator was on time.
 
-use crate::experiment::reserve::paper::Tables;
 use gridhaul_report::chart::{
     Axis, BarSeries, BoxPlot, BoxStatistics, Chart, GroupedChart, StackedChart,
 };
@@ -8,11 +7,13 @@ use gridhaul_report::chart::{
 use super::extent::Extent;
 use super::plan::{AMQP, Cell, CellKey, PROTOCOLS, SYSTEMS, Variant};
 use super::test_8::Measured;
+use crate::experiment::reserve::paper::Tables;
 use crate::report::box_plot;
 
 /// All figures that have been measured, with the names of their files.
 pub(super) fn figures(
-    (cells, series): (&[Cell], &[Measured]),
+    cells: &[Cell],
+    series: &[Measured],
     tables: &Tables,
     extent: &Extent,
 ) -> Vec<(&'static str, Chart)> {

@@ -3,6 +3,7 @@
 
 mod campaign;
 mod claims;
+mod efficiency;
 mod extent;
 mod figures;
 mod outages;
@@ -23,7 +24,8 @@ use serde::Serialize;
 
 use crate::experiment::reserve::paper::{Comparison, Tables, comparisons};
 use crate::measurement::Measurement;
-use crate::report::{Section, page, payloads, table_5, write};
+use crate::report::{Section, page};
+use crate::results_folder::write;
 use crate::run::Observer;
 use claims::{Claim, Measurements, claims};
 use extent::Extent;
@@ -31,6 +33,8 @@ use outages::OutageCell;
 use plan::Cell;
 use store::Store;
 use test_8::Measured;
+
+pub use efficiency::{one_message, payloads, table_5};
 
 /// A part of the report RESERVE D4.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +141,7 @@ pub fn measure(
     }
     let load = load();
     let has = |part| settings.parts.is_empty() || settings.parts.contains(&part);
+    // The latencies take the most time and are last: an interruption leaves the other parts whole.
     let mut series = Vec::new();
     if has(ReservePart::Efficiency) {
         series = test_8::measure(&published, extent.series, &mut store, observer)?;
@@ -199,7 +204,7 @@ fn publish(
     let summary = summary(document, extent);
     if let Some(folder) = folder {
         write(&folder.join("reserve.json"), &json)?;
-        let charts = figures::figures((cells, series), published, extent);
+        let charts = figures::figures(cells, series, published, extent);
         for (name, chart) in &charts {
             write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
         }
@@ -215,6 +220,8 @@ fn report(summary: &str, charts: Vec<Chart>, tables: &[TextTable]) -> String {
     assumed, as the files in scenarios/systems state. MQTT and AMQP (0-9-1) pass RabbitMQ, as in \
     the report.";
     let mut sections = vec![Section::Text(format!("{summary}\n\n{note}"))];
+    // Readers look for the verdicts, their counts and the tests first; figures follow, then
+    // numbers.
     let (statements, others) = tables.split_at(3.min(tables.len()));
     sections.extend(statements.iter().map(Section::Table));
     sections.push(Section::Charts("Figures", charts));
@@ -244,7 +251,8 @@ fn summary(document: &Document<'_>, extent: &Extent) -> String {
     let [late, cells] = tables::late_cells(document.cells, extent.repetitions);
     if late > 0 {
         text += &format!(
-            " In {late} of {cells} measurements of the latency the machine disturbed too many repetitions: \
+            " In {late} of {cells} measurements of the latency the machine disturbed too many \
+             repetitions: \
              run the command on an idle machine."
         );
     }

@@ -1,6 +1,5 @@
 //! The tables of the report.
 
-use crate::experiment::reserve::paper::{Column, Tables};
 use gridhaul_report::TextTable;
 use gridhaul_report::verdict::Verdict;
 
@@ -10,6 +9,7 @@ use super::outages::OutageCell;
 use super::plan::Cell;
 use super::test_8::Measured;
 use crate::experiment::cells::CellResult;
+use crate::experiment::reserve::paper::{Column, Tables};
 
 /// Text of a cell of a table that has not been measured.
 const NOT_MEASURED: &str = "not measured";
@@ -50,7 +50,8 @@ pub(super) fn test_table(tables: &Tables, claims: &[Claim]) -> TextTable {
             "statements here",
             "gridhaul measure",
         ],
-        (rows.collect(), 7),
+        rows.collect(),
+        7,
         "",
     )
 }
@@ -105,8 +106,10 @@ pub(super) fn cell_table(cells: &[Cell]) -> TextTable {
             "p98",
             "max",
         ],
-        (rows.collect(), 6),
-        "valid, disturbed: repetitions. Those in which the generator was late, or the broker waited \
+        rows.collect(),
+        6,
+        "valid, disturbed: repetitions. Those in which the generator was late, or the broker \
+         waited \
          for a processor, are not evaluated. \
          p2, mean and p98: median over the repetitions; max: of all messages. Each row is a \
          command `gridhaul measure latency`, which the JSON contains.",
@@ -202,7 +205,8 @@ pub(super) fn table_4(tables: &Tables, series: &[Measured]) -> TextTable {
             "bandwidth (1,024 bit/s)",
             "traffic (MiB)",
         ],
-        (rows, 2),
+        rows,
+        2,
         "Captured at the end of publisher and subscriber. The report has 10,000 messages.",
     )
 }
@@ -232,7 +236,8 @@ pub(super) fn measured_table_5(tables: &Tables, series: &[Measured]) -> TextTabl
     table(
         "Table 5: mean bytes of a message by layer, printed and measured",
         &["column", "source", "Ethernet", "IPv4", "TCP", "protocol", "payload", "total"],
-        (rows, 2),
+        rows,
+        2,
         "Measured: packets while messages pass, both legs; the payload is counted once, as in \
          the report, and its second copy is in `protocol`. Ethernet: 14 B for each captured \
          packet, and 4 B for the VLAN tag of Sampled Values, which the report's table does not \
@@ -280,7 +285,8 @@ pub(super) fn outage_table(outages: &[OutageCell]) -> TextTable {
             "refused",
             "reconnections",
         ],
-        (rows.collect(), 3),
+        rows.collect(),
+        3,
         &errors.join("\n"),
     )
 }
@@ -288,7 +294,8 @@ pub(super) fn outage_table(outages: &[OutageCell]) -> TextTable {
 fn table(
     title: &str,
     headers: &[&str],
-    (rows, key_columns): (Vec<Vec<String>>, usize),
+    rows: Vec<Vec<String>>,
+    key_columns: usize,
     note: &str,
 ) -> TextTable {
     TextTable {

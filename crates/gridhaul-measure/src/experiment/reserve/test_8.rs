@@ -3,25 +3,25 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::broker::{Broker, BrokerProgram, BrokerSettings};
-use crate::experiment::reserve::paper::{
-    Column, Encoding, Protocol as Name, Tables, test_messages,
-};
-use crate::place::Sites;
-use crate::protocol::{
-    Amqp091, BrokerProtocol, ClientSettings, DataSet, FrameIdentity, Mqtt, Protocol,
-    SampledValueStream, ThroughBroker,
-};
-use crate::traffic::{Phases, Selection, Series, SeriesTraffic, measure_traffic};
 use anyhow::Context;
 use gridhaul_core::wire::VlanTag;
+use gridhaul_protocols::settings::{
+    Amqp091, BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings, Mqtt,
+};
 use serde::{Deserialize, Serialize};
 
 use super::store::Store;
+use crate::broker::Broker;
+use crate::experiment::reserve::paper::{
+    Column, Encoding, Protocol as Name, Tables, test_messages,
+};
 use crate::measurement::{EmulatedNetwork, Place, SubscriberEnd};
 use crate::place::Carrier;
 use crate::place::LocalNetwork;
+use crate::place::Sites;
+use crate::protocol::{DataSet, FrameIdentity, Protocol, SampledValueStream, ThroughBroker};
 use crate::run::{Observer, message};
+use crate::traffic::{Phases, Selection, Series, SeriesTraffic, measure_traffic};
 
 /// Messages per second.
 const RATE: f64 = 100.0;
@@ -210,7 +210,8 @@ fn at_network(
     let place = Place::Emulated(EmulatedNetwork::system("ethernet"));
     let network = LocalNetwork::new(&place, SubscriberEnd::From)?;
     let prepare = |sites: &Sites<'_>| -> anyhow::Result<Option<Broker>> {
-        let start = |program: BrokerProgram| program.start(&sites.to, BrokerSettings::default());
+        let start =
+            |program: BrokerProgram| Broker::start(program, &sites.to, BrokerSettings::default());
         Ok(first.broker.map(start).transpose()?)
     };
     let carrier = if first.broker.is_none() { Carrier::Frames } else { Carrier::Packets };

@@ -10,7 +10,8 @@ use crate::measurement::{
 use crate::verdict::ApplicationClass;
 
 /// Remedy for a value that needs an emulated network.
-const ADD_NETWORK: &str = "add an emulated network: --scenario FILE or --system NAME, or the table [place.emulated] of a file";
+const ADD_NETWORK: &str = "add an emulated network: --scenario FILE or --system NAME, or the \
+    table [place.emulated] of a file";
 
 /// Longest outage with an agent: its session waits for three times as long.
 const AGENT_OUTAGE_MAX: Duration = Duration::from_secs(900);
@@ -32,41 +33,49 @@ pub(super) fn check(measurement: &Measurement, found: &mut Findings) {
                     format!("choose from: {}", names.join("; ")),
                 );
             }
-            check_run(measurement, &key, (&run.schedule, &run.cross_traffic, &run.record), found);
+            check_schedule(&key, &run.schedule, found);
+            check_cross_traffic(measurement, &key, &run.cross_traffic, found);
+            check_record(measurement, &key, &run.record, found);
         }
         Experiment::Outage(run) => {
             let key = "experiment.outage";
-            check_run(measurement, key, (&run.schedule, &run.cross_traffic, &run.record), found);
+            check_schedule(key, &run.schedule, found);
+            check_cross_traffic(measurement, key, &run.cross_traffic, found);
+            check_record(measurement, key, &run.record, found);
             check_disturbance(measurement, &run.disturbance, found);
         }
         Experiment::Rate(search) => check_search(search, found),
     }
 }
 
-/// The parts of a run at a constant rate.
-fn check_run(
-    measurement: &Measurement,
-    key: &str,
-    (schedule, traffic, record): (&ScheduleSettings, &CrossTrafficSettings, &Record),
-    found: &mut Findings,
-) {
+fn check_schedule(key: &str, schedule: &ScheduleSettings, found: &mut Findings) {
     found.range(format!("{key}.schedule.rate"), limits::rate(schedule.rate));
     let messages = 1..=limits::MESSAGES_MAX;
     found.within(format!("{key}.schedule.messages"), schedule.messages, &messages);
     if let Some(warm_up) = schedule.warm_up {
         found.within(format!("{key}.schedule.warm_up"), warm_up, &(0..=limits::MESSAGES_MAX));
     }
+}
+
+fn check_cross_traffic(
+    measurement: &Measurement,
+    key: &str,
+    traffic: &CrossTrafficSettings,
+    found: &mut Findings,
+) {
     for (name, rate) in [("forward", traffic.forward), ("reverse", traffic.reverse)] {
         let Some(rate) = rate else { continue };
         found.range(format!("{key}.cross_traffic.{name}"), limits::bit_rate(rate));
     }
     let [min, max] = limits::CROSS_TRAFFIC_BYTES;
     found.within(format!("{key}.cross_traffic.packet_bytes"), traffic.packet_bytes, &(min..=max));
-    let is_emulated = measurement.place.emulated().is_some();
-    if !traffic.loads().is_empty() && !is_emulated {
+    if !traffic.is_empty() && measurement.place.emulated().is_none() {
         let key = format!("{key}.cross_traffic");
         found.add(key, "cross traffic needs an emulated network", ADD_NETWORK);
     }
+}
+
+fn check_record(measurement: &Measurement, key: &str, record: &Record, found: &mut Findings) {
     let protocol = &measurement.protocol;
     if record.kernel_times
         && !matches!(protocol, ProtocolUnderTest::Udp(_))
@@ -75,12 +84,14 @@ fn check_run(
         found.add(
             format!("{key}.record.kernel_times"),
             "the kernel records receive times of datagrams and frames only",
-            "choose udp, sv or goose; captured packets show when those of the other protocols arrive",
+            "choose udp, sv or goose; captured packets show when those of the other protocols \
+             arrive",
         );
     }
     if record.capture == Capture::Prediction {
         let key = format!("{key}.record.capture");
-        if !is_emulated {
+        if measurement.place.emulated().is_none() {
+            // The simulator does not know the delays of the loopback device.
             found.add(key, "a prediction needs a network that is known", ADD_NETWORK);
         } else if !protocol.can_be_simulated() {
             found.add(

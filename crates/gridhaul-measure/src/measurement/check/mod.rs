@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use gridhaul_scenario::scenario::Diagnostic;
 
 use super::{Measurement, NetworkSource, Place, limits};
-use crate::place::systems;
+use crate::systems;
 
 /// Inconsistent values with their keys.
 struct Findings(Vec<Diagnostic>);

@@ -1,12 +1,12 @@
 //! Inconsistent values of protocols.
 
+use gridhaul_protocols::settings::{GOOSE_MESSAGE_MAX, SAMPLED_VALUES_MESSAGE_MAX};
 use gridhaul_protocols::{c37_118, dnp3, iec104, modbus};
 
 use super::Findings;
 use crate::measurement::{
     GivenBroker, GooseRetransmission, Measurement, ProtocolUnderTest, Reconnect, limits,
 };
-use crate::protocol::{GOOSE_MESSAGE_MAX, SAMPLED_VALUES_MESSAGE_MAX};
 
 pub(super) fn check(measurement: &Measurement, found: &mut Findings) {
     let protocol = &measurement.protocol;

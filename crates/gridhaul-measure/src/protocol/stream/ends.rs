@@ -53,7 +53,7 @@ impl Streams<'_> {
                 (Source::Listen(listener), address)
             }
         };
-        let end = End::start(self.settings, &self.site, (source, self.clock), endpoint)?;
+        let end = End::start(self.settings, &self.site, source, self.clock, endpoint)?;
         if peer.is_some() {
             end.await_ready(self.settings.protocol, address)?;
         }

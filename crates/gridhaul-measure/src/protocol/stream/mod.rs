@@ -12,13 +12,13 @@ use std::time;
 
 use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_protocols::endpoint::{Endpoint, NotSent};
+use gridhaul_protocols::settings::ReconnectPolicy;
 use gridhaul_scenario::units::Instant;
 use rustix::net::{SendFlags, send};
 
 use super::arrival::{Arrival, receive};
 use super::{
-    Connected, ProtocolError, Publisher, Received, ReconnectPolicy, Refused, Subscriber,
-    has_nothing_arrived,
+    Connected, ProtocolError, Publisher, Received, Refused, Subscriber, has_nothing_arrived,
 };
 use crate::place::{Site, Sites};
 
@@ -73,8 +73,8 @@ pub(super) fn connect(
     };
     let sources = [source_of(Listener::Publisher), source_of(Listener::Subscriber)];
     let [publishes, subscribes] = sources;
-    let publisher = End::start(settings, &sites.from, (publishes, sites.clock), publisher)?;
-    let subscriber = End::start(settings, &sites.to, (subscribes, sites.clock), subscriber)?;
+    let publisher = End::start(settings, &sites.from, publishes, sites.clock, publisher)?;
+    let subscriber = End::start(settings, &sites.to, subscribes, sites.clock, subscriber)?;
     for end in [&publisher, &subscriber] {
         end.await_ready(settings.protocol, address)?;
     }
@@ -175,7 +175,8 @@ impl End {
     fn start(
         settings: StreamSettings,
         site: &Site<'_>,
-        (source, clock): (Source, Clock),
+        source: Source,
+        clock: Clock,
         endpoint: Box<dyn Endpoint>,
     ) -> Result<Self, ProtocolError> {
         let line = Mutex::new(Line { endpoint, socket: None, output: Vec::new() });
@@ -328,7 +329,7 @@ impl Publisher for StreamPublisher {
         line.endpoint.publish(message, self.end.clock.now()).map_err(|error| match error {
             NotSent::NotReady => Refused::NotConnected,
             NotSent::WindowFull => Refused::QueueFull,
-            NotSent::TooLong(most) => Refused::TooLong(most),
+            NotSent::TooLong(max) => Refused::TooLong(max),
         })?;
         // A failed socket is noticed by the thread that reads; the message is lost with the
         // connection.

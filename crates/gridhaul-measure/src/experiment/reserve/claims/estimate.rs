@@ -1,11 +1,11 @@
 //! Measured quantities with their intervals, and comparisons that hold or do not for all values of
 //! an interval.
 
-use crate::method::Spread;
 use gridhaul_report::verdict::{ValueRange, Verdict};
 
 use crate::experiment::cells::CellResult;
 use crate::experiment::reserve::plan::Cell;
+use crate::method::Spread;
 
 /// A quantity in seconds: median over the repetitions, and the order statistics between which the
 /// median of all possible repetitions is with 95 % confidence.

@@ -43,9 +43,9 @@ fn on_radio(claim: &str, results: &Results<'_>) -> Option<Finding> {
     let ready = |protocol, quantity| results.uplink("5g-ready", protocol, quantity);
     let largest = |protocol| ready(protocol, MAX);
     let five_times = |protocol| {
-        let (sv, other) = (largest("sv"), largest(protocol));
+        let (sv, other) = (("sv", largest("sv")), (protocol, largest(protocol)));
         let is_multiple = |sv: Estimate, other: Estimate| not(other.is_below(sv.times(5.0)));
-        (compared(&sv, &other, is_multiple), side_by_side(("sv", &sv), (protocol, &other)))
+        (compared(&sv.1, &other.1, is_multiple), side_by_side(&sv, &other))
     };
     Some(match claim {
         "ready-sv-range" => within(&ready("sv", MEAN), [15e-3, 25e-3]),
@@ -105,8 +105,8 @@ fn between_systems(claim: &str, results: &Results<'_>) -> Option<Finding> {
             let verdict = nagle.zip(without).zip(amqp).map(|((nagle, without), amqp)| {
                 both(amqp.is_below(nagle), not(amqp.times(1.1).is_below(without)))
             });
-            let about =
-                side_by_side(("AMQP", &[amqp]), ("MQTT with and without", &[nagle, without]));
+            let mqtt = ("MQTT with and without", vec![nagle, without]);
+            let about = side_by_side(&("AMQP", vec![amqp]), &mqtt);
             (verdict.unwrap_or(Verdict::Undecided), about)
         }
         _ => return None,
@@ -240,6 +240,7 @@ fn compared(
     right: &[Option<Estimate>],
     compare: impl Fn(Estimate, Estimate) -> Verdict,
 ) -> Verdict {
+    // A series that was measured at other rates than the other one is not comparable.
     if left.len() != right.len() {
         return Verdict::Unknown;
     }
@@ -249,22 +250,19 @@ fn compared(
     all(left.iter().zip(right).map(of))
 }
 
-fn side_by_side(
-    (left, of_left): (&str, &[Option<Estimate>]),
-    (right, of_right): (&str, &[Option<Estimate>]),
-) -> String {
-    format!("{} {}; {} {}", name(left), texts(of_left), name(right), texts(of_right))
+fn side_by_side(left: &Labelled, right: &Labelled) -> String {
+    format!("{} {}; {} {}", name(left.0), texts(&left.1), name(right.0), texts(&right.1))
 }
 
 /// Each estimate is below the other one at the same rate.
 fn below(left: &Labelled, right: &Labelled) -> Finding {
-    let about = side_by_side((left.0, &left.1), (right.0, &right.1));
+    let about = side_by_side(left, right);
     (compared(&left.1, &right.1, Estimate::is_below), about)
 }
 
 /// Each estimate is between half and twice the other one.
 fn similar(left: &Labelled, right: &Labelled) -> Finding {
-    let about = side_by_side((left.0, &left.1), (right.0, &right.1));
+    let about = side_by_side(left, right);
     let is_similar = |left: Estimate, right: Estimate| {
         both(not(left.times(2.0).is_below(right)), not(right.times(2.0).is_below(left)))
     };

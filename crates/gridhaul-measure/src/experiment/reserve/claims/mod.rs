@@ -5,13 +5,13 @@ mod latency;
 mod outages;
 mod traffic;
 
-use crate::experiment::reserve::paper::{RecordedClaim, Tables};
 use gridhaul_report::verdict::{Comparison, Reference, Verdict};
 use serde::Serialize;
 
 use super::outages::OutageCell;
 use super::plan::{AMQP, Cell, CellKey, Variant};
 use super::test_8::Measured;
+use crate::experiment::reserve::paper::{RecordedClaim, Tables};
 use estimate::{Estimate, Quantity};
 
 /// A statement with its recorded verdict, and that of the measurements.

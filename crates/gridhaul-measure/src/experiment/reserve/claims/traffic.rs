@@ -2,15 +2,14 @@
 //! counts, without an interval. Those of AMQP vary with the load of the machine: a kernel whose
 //! program reads late acknowledges several segments at once.
 
-use crate::experiment::reserve::paper::{
-    AMQP_NAMES, Column, Encoding, MQTT_PUBLISH, Protocol, Tables,
-};
-use crate::traffic::{Phases, Traffic};
 use gridhaul_report::verdict::{ValueRange, Verdict};
 
 use super::Finding;
 use super::estimate::{all, certain};
+use crate::experiment::reserve::paper::{Column, Encoding, Protocol, Tables};
 use crate::experiment::reserve::test_8::Measured;
+use crate::message_sizes::{AMQP_NAMES, MQTT_PUBLISH};
+use crate::traffic::{Phases, Traffic};
 
 /// Number of messages from which shares of a message are those of a long series: opening the
 /// connections matters less.

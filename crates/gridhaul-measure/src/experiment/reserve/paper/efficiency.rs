@@ -3,24 +3,12 @@
 //! The report does not state these settings: names are those of the VILLASnode documentation, and
 //! they are confirmed by the sums of the table. See the page of the paper.
 
-use gridhaul_protocols::overhead::{LayerBytes, LowerLayers, amqp_0_9_1, mqtt, sampled_values};
+use gridhaul_protocols::overhead::{LayerBytes, LowerLayers};
 use serde::Serialize;
 
 use super::payload_size::{Interval, bytes_of_traffic, mean_payload};
 use super::{Column, Encoding, MESSAGES, Protocol, Tables};
-
-/// Topic `test-topic`, MQTT 3.1.1, QoS 0.
-pub const MQTT_PUBLISH: mqtt::Publish =
-    mqtt::Publish { topic: 10, version_5: false, identified: false };
-
-/// Exchange `mytestexchange` and routing key `abc`, both with the terminating NUL that VILLASnode
-/// sends, and a consumer tag of RabbitMQ.
-pub const AMQP_NAMES: amqp_0_9_1::Names =
-    amqp_0_9_1::Names { exchange: 15, routing_key: 4, consumer_tag: 31 };
-
-/// `svID` and `datSet` of 8 characters together, such as `1234` and a node name of 4.
-pub const SAMPLED_VALUES_NAMES: sampled_values::Names =
-    sampled_values::Names { id: 4, data_set: Some(4) };
+use crate::message_sizes::{AMQP_NAMES, MQTT_PUBLISH, SAMPLED_VALUES_NAMES};
 
 /// Bytes of 10 32-bit floats.
 const FLOATS: u64 = 40;
@@ -188,7 +176,9 @@ mod tests {
         let column = tables.column.iter().find(|it| it.encoding == Encoding::Float).unwrap();
         let traffic = bytes_of_traffic(column);
         let above = SAMPLED_VALUES_NAMES.overhead(FLOATS) + FLOATS;
-        assert!(!traffic.contains((LowerLayers::ETHERNET.ethernet + above) as f64));
-        assert!(traffic.contains((LowerLayers::ETHERNET_VLAN.ethernet + above) as f64));
+        let untagged = LowerLayers::ETHERNET.ethernet + above;
+        assert!(!traffic.contains(untagged as f64));
+        // A VLAN tag has 4 bytes (IEEE 802.1Q, section 9.3).
+        assert!(traffic.contains((untagged + 4) as f64));
     }
 }

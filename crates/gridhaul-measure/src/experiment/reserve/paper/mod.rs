@@ -2,17 +2,13 @@
 
 mod claims;
 mod efficiency;
-mod message_sizes;
 mod messages;
 mod payload_size;
 
 use serde::{Deserialize, Serialize};
 
 pub use claims::{RecordedClaim, RecordedVerdict};
-pub use efficiency::{
-    AMQP_NAMES, Comparison, LayerRow, MQTT_PUBLISH, SAMPLED_VALUES_NAMES, comparisons,
-};
-pub use message_sizes::message_sizes;
+pub use efficiency::{Comparison, LayerRow, comparisons};
 pub use messages::test_messages;
 pub use payload_size::Interval;
 
