@@ -301,9 +301,11 @@ impl Accounting<'_> {
     fn finish(&mut self, queue: &Receiver<RunEvent>, scheduled: &AtomicU64) {
         let (begin, captured_until) = (self.clock.now(), self.clock.now() + CAPTURE_END);
         // What was sent before a fault was not refused, and may still arrive.
-        let awaits_generator = |it: &Self| {
-            let is_awaiting = it.ledger.is_awaiting(scheduled.load(Ordering::Relaxed));
-            it.fault.is_some() && (!it.generated || is_awaiting) && it.clock.now() < begin + SETTLE
+        let awaits_generator = |accounting: &Self| {
+            let is_awaiting = accounting.ledger.is_awaiting(scheduled.load(Ordering::Relaxed));
+            accounting.fault.is_some()
+                && (!accounting.generated || is_awaiting)
+                && accounting.clock.now() < begin + SETTLE
         };
         while awaits_generator(self) || !self.captured && self.clock.now() < captured_until {
             queue.recv_timeout(CHECK).into_iter().for_each(|event| self.handle(event));

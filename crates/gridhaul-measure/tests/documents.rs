@@ -35,7 +35,8 @@ fn every_measurement_in_the_documents_works() {
         let entries = fs::read_dir(repository().join(folder)).unwrap();
         documents.extend(entries.map(|entry| entry.unwrap().path()));
     }
-    let documents = documents.iter().filter(|path| path.extension().is_some_and(|it| it == "md"));
+    let documents =
+        documents.iter().filter(|path| path.extension().is_some_and(|name| name == "md"));
     let mut count = 0;
     for document in documents {
         let desk = tempfile::tempdir().unwrap();

@@ -149,7 +149,7 @@ impl Accounting {
         if report.reconnections > 0 {
             self.one_way.handle_reconnection(now);
         }
-        let sent = self.clock.exchanges().get(exchange).map(|it| it.sent);
+        let sent = self.clock.exchanges().get(exchange).map(|exchange| exchange.sent);
         if let (Some(sent), false) = (sent, report.is_continued) {
             let sent = self.since_start(Instant::from_nanos(sent.max(0) as u64));
             self.covered = self.covered.max(sent);

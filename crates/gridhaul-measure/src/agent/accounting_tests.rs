@@ -33,7 +33,7 @@ struct Result {
 impl Result {
     fn summary(&self, of: fn(&Converted) -> &Message) -> Summary {
         let mut summary = Summary::new(&self.accounting.schedule);
-        self.converted.iter().for_each(|it| summary.add(of(it)));
+        self.converted.iter().for_each(|message| summary.add(of(message)));
         summary
     }
 
@@ -117,20 +117,23 @@ const CLOCK: InjectedClock = InjectedClock { offset: -777 * MS, drift: 60e-6, st
 #[test]
 fn latencies_are_those_of_the_path_whatever_the_clock_shows() {
     let result = run(&CLOCK, PATH, 2_000, i64::MAX);
-    let earliest = result.summary(|it| &it.earliest);
-    let estimate = result.summary(|it| &it.estimate);
-    let latest = result.summary(|it| &it.latest);
+    let earliest = result.summary(|message| &message.earliest);
+    let estimate = result.summary(|message| &message.estimate);
+    let latest = result.summary(|message| &message.latest);
     assert_eq!((estimate.counts.messages, estimate.counts.lost), (2_000, 0));
     let mean = millis(estimate.from_send.mean());
     assert!((mean - 20.0).abs() < 0.05, "{mean}");
     assert!(millis(earliest.from_send.max()) <= 20.0, "{:?}", earliest.from_send.max());
     assert!(millis(latest.from_send.mean()) >= 20.0 && millis(latest.from_send.max()) < 21.5);
     let clock = result.clock();
-    assert_eq!(clock.supports_one_way(estimate.from_send.quantile(0.5).map(|it| it.value)), Ok(()));
+    assert_eq!(
+        clock.supports_one_way(estimate.from_send.quantile(0.5).map(|quantile| quantile.value)),
+        Ok(())
+    );
     assert!((clock.drift.unwrap() - 60e-6).abs() < 5e-6, "{:?}", clock.drift);
     // Returned messages need no second clock.
     assert_eq!(result.returned.len(), result.converted.len());
-    assert!(result.returned.iter().all(|it| millis(it.latency_from_send()) == 40.0));
+    assert!(result.returned.iter().all(|message| millis(message.latency_from_send()) == 40.0));
 }
 
 #[test]
@@ -140,14 +143,18 @@ fn an_asymmetric_path_is_bounded_and_not_reported_as_one_way() {
     let path = Path { message: 25, exchange: [25, 5], ..PATH };
     let result = run(&CLOCK, path, 500, i64::MAX);
     let [low, middle, high] = [
-        result.summary(|it| &it.earliest),
-        result.summary(|it| &it.estimate),
-        result.summary(|it| &it.latest),
+        result.summary(|message| &message.earliest),
+        result.summary(|message| &message.estimate),
+        result.summary(|message| &message.latest),
     ]
     .map(|summary| millis(summary.from_send.mean()));
     assert!((middle - 15.0).abs() < 0.5, "{middle}");
     assert!(low <= 25.0 && 25.0 <= high, "{low} {high}");
-    let median = result.summary(|it| &it.estimate).from_send.quantile(0.5).map(|it| it.value);
+    let median = result
+        .summary(|message| &message.estimate)
+        .from_send
+        .quantile(0.5)
+        .map(|quantile| quantile.value);
     let refused = result.clock().supports_one_way(median).unwrap_err();
     assert!(refused.to_string().contains("10 %"), "{refused}");
 }
@@ -156,7 +163,7 @@ fn an_asymmetric_path_is_bounded_and_not_reported_as_one_way() {
 fn a_step_of_the_clock_is_reported_and_latencies_stay_right() {
     let step = Some((START + 12_000 * MS, 400 * MS));
     let result = run(&InjectedClock { step, ..CLOCK }, PATH, 2_000, i64::MAX);
-    let summary = result.summary(|it| &it.estimate);
+    let summary = result.summary(|message| &message.estimate);
     assert_eq!((summary.counts.lost, summary.counts.messages), (0, 2_000));
     let [fastest, slowest] = [0.0001, 1.0].map(|share| summary.from_send.quantile(share).unwrap());
     let (low, high) = (millis(Some(fastest.value)), millis(Some(slowest.value)));
@@ -170,13 +177,13 @@ fn a_step_of_the_clock_is_reported_and_latencies_stay_right() {
 #[test]
 fn lost_and_late_messages_are_counted_once() {
     let result = run(&CLOCK, Path { lost_every: 10, ..PATH }, 1_000, i64::MAX);
-    assert_eq!(result.summary(|it| &it.estimate).counts.lost, 100);
-    let lost = result.returned.iter().filter(|it| it.received.is_none()).count();
+    assert_eq!(result.summary(|message| &message.estimate).counts.lost, 100);
+    let lost = result.returned.iter().filter(|message| message.received.is_none()).count();
     assert_eq!(lost as u64 * 10, result.accounting.schedule.total());
     // All messages arrive 10 ms after their horizon, most of them before it is known that the
     // horizon has passed.
     let late = run(&CLOCK, Path { message: 1_010, ..PATH }, 100, i64::MAX);
-    let counts = late.summary(|it| &it.estimate).counts;
+    let counts = late.summary(|message| &message.estimate).counts;
     assert_eq!((counts.lost, counts.messages), (100, 100));
     assert!(late.accounting.arrivals().after_horizon > 0);
 }
@@ -185,9 +192,9 @@ fn lost_and_late_messages_are_counted_once() {
 fn a_slow_control_channel_loses_no_messages() {
     // Replies take longer than the horizon of one second.
     let result = run(&CLOCK, Path { exchange: [1, 1_200], ..PATH }, 500, i64::MAX);
-    let counts = result.summary(|it| &it.estimate).counts;
+    let counts = result.summary(|message| &message.estimate).counts;
     assert_eq!((counts.lost, counts.messages), (0, 500));
-    assert!(result.returned.iter().all(|it| it.received.is_some()));
+    assert!(result.returned.iter().all(|message| message.received.is_some()));
 }
 
 #[test]
@@ -196,15 +203,15 @@ fn the_time_of_arrival_decides_whether_a_message_is_in_time_and_not_that_of_its_
     // 40 ms before the answer is here.
     let path = Path { message: 60, exchange: [1, 40], lost_every: 0 };
     let result = run_with(Duration::from_millis(100), &CLOCK, path, 500, i64::MAX);
-    let counts = result.summary(|it| &it.estimate).counts;
+    let counts = result.summary(|message| &message.estimate).counts;
     assert_eq!((counts.messages, counts.lost), (500, 0));
     assert_eq!(result.accounting.arrivals().after_horizon, 0);
-    assert!(result.converted.iter().all(|it| it.estimate.copies == 1));
+    assert!(result.converted.iter().all(|message| message.estimate.copies == 1));
     // With 45 ms more, every message is late, although the asymmetry of the exchanges hides the
     // first 20 ms.
     let path = Path { message: 125, ..path };
     let result = run_with(Duration::from_millis(100), &CLOCK, path, 500, i64::MAX);
-    let counts = result.summary(|it| &it.estimate).counts;
+    let counts = result.summary(|message| &message.estimate).counts;
     assert_eq!((counts.messages, counts.lost), (500, 500));
     assert_eq!(result.accounting.arrivals().after_horizon, 600);
 }
@@ -220,8 +227,12 @@ fn what_an_agent_that_is_gone_has_reported_is_kept_and_the_rest_is_unknown() {
     let unknown = result.accounting.unknown();
     assert_eq!(reported + unknown, 601, "messages that were sent");
     // Those of the last block of exchanges may have no time; all have arrived.
-    let measured = result.converted.iter().filter(|it| it.estimate.phase == Phase::Measured);
-    assert!(measured.clone().all(|it| it.estimate.copies == 1), "none is lost");
-    assert!(measured.filter(|it| it.estimate.received.is_some()).count() > 480);
-    assert!(result.returned.iter().all(|it| it.received.is_some()), "none is lost on its return");
+    let measured =
+        result.converted.iter().filter(|message| message.estimate.phase == Phase::Measured);
+    assert!(measured.clone().all(|message| message.estimate.copies == 1), "none is lost");
+    assert!(measured.filter(|message| message.estimate.received.is_some()).count() > 480);
+    assert!(
+        result.returned.iter().all(|message| message.received.is_some()),
+        "none is lost on its return"
+    );
 }

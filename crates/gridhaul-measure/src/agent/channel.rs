@@ -176,7 +176,7 @@ impl Channel {
             Err(error) => return Err(error),
         }
         let processed = self.tls.process_new_packets().map(drop);
-        // An alert tells the peer why the connection ends.
+        // The TLS alert carries the reason for the end of the connection.
         let flushed = self.flush();
         processed.map_err(invalid)?;
         flushed?;

@@ -157,8 +157,8 @@ impl Drop for Receiver {
     }
 }
 
-/// The thread. A full queue means that the controller has not asked for a long time; the run has
-/// failed then.
+/// The thread. A full queue means that the controller has requested no report for a long time; the
+/// run has failed then.
 fn receive(
     mut subscriber: Box<dyn Subscriber>,
     run: u32,

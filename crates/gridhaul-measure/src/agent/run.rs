@@ -184,10 +184,13 @@ impl Run<'_> {
             RunEvent::Generated => self.generated = true,
             RunEvent::Arrived(sequence, at) => self.accounting.handle_returned(sequence, at.read),
             RunEvent::Corrupt(sequence) => {
-                self.accounting.returns().into_iter().for_each(|it| it.handle_corrupt(sequence));
+                self.accounting
+                    .returns()
+                    .into_iter()
+                    .for_each(|ledger| ledger.handle_corrupt(sequence));
             }
             RunEvent::Foreign => {
-                self.accounting.returns().into_iter().for_each(|it| it.handle_foreign());
+                self.accounting.returns().into_iter().for_each(|ledger| ledger.handle_foreign());
             }
             RunEvent::Reconnected(at) => self.accounting.handle_reconnection(at),
             RunEvent::Failed(error) => {

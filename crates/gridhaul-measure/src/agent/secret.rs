@@ -97,7 +97,7 @@ impl Token {
     /// A token from a text; `origin` names its file or variable in errors.
     ///
     /// # Errors
-    /// It is too short or too long.
+    /// The token is too short or too long.
     pub fn new(text: &str, origin: String) -> Result<Self, SecretError> {
         let text = text.trim();
         if !TOKEN_BYTES.contains(&text.len()) || text.contains(char::is_whitespace) {

@@ -199,7 +199,8 @@ impl Agent {
                         session.handle_times(number, received, self.clock.read());
                         // The answer leaves before the report is made.
                         send(&mut channel, &mut session, &mut output)?;
-                        let report = receiver.as_ref().map(|it| it.report(number, &self.clock));
+                        let report =
+                            receiver.as_ref().map(|receiver| receiver.report(number, &self.clock));
                         match report {
                             Some(Ok(report)) => session.handle_report(report),
                             Some(Err(reason)) => session.fail(reason),

@@ -7,7 +7,7 @@ use super::exit_codes::EXIT_CODES;
 use super::value_parsers::duration;
 use super::{RemoteArgs, RunArgs};
 
-/// What fails in an outage.
+/// Failing part of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailingPart {
     /// All links of the scenario, in both directions
@@ -22,7 +22,7 @@ pub(crate) enum FailingPart {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct OutageArgs {
-    /// What fails; by default `links`, and `observed` with --agent
+    /// Failing part; by default `links`, and `observed` with --agent
     #[arg(long = "of", value_enum, value_name = "PART")]
     pub(crate) part: Option<FailingPart>,
 

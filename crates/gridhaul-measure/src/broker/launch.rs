@@ -54,7 +54,8 @@ impl Launch {
         command.env("HOME", &self.folder).envs(self.environment.iter().cloned());
         let mut process = Process::spawn(site, command, &log.0)?;
         let begin = time::Instant::now();
-        for address in std::iter::once(&self.address).chain(&self.mqtt).map(|it| it.address) {
+        for address in std::iter::once(&self.address).chain(&self.mqtt).map(|broker| broker.address)
+        {
             let within = self.within.saturating_sub(begin.elapsed());
             if !process.accepts_connections(site, address, within)? {
                 return Err(BrokerError::NotReady { name: self.name, address, log: log.read() });
@@ -95,7 +96,7 @@ pub(super) fn client_address(
     credentials: Option<Credentials>,
     encryption: Option<&Encryption>,
 ) -> BrokerAddress {
-    BrokerAddress { address, credentials, tls: encryption.map(|it| it.tls.clone()) }
+    BrokerAddress { address, credentials, tls: encryption.map(|encryption| encryption.tls.clone()) }
 }
 
 /// The first of these programs that is installed.

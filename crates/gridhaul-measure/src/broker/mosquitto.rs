@@ -51,8 +51,8 @@ pub(super) fn launch(
 
 fn configuration(address: SocketAddr, nodelay: bool, encryption: Option<&Encryption>) -> String {
     let (ip, port) = (address.ip(), address.port());
-    let tls = encryption.map_or_else(String::new, |it| {
-        format!("certfile {}\nkeyfile {}\n", it.certificate.display(), it.key.display())
+    let tls = encryption.map_or_else(String::new, |files| {
+        format!("certfile {}\nkeyfile {}\n", files.certificate.display(), files.key.display())
     });
     // Started by root, the broker would change its user, and then outlive this program if that is
     // killed.

@@ -85,17 +85,18 @@ impl RemoteClock {
             self.block = Some(self.estimate(wanted));
         }
         let pieces = &self.block.as_ref()?.pieces;
-        let piece =
-            pieces.iter().find(|it| it.exchanges.start < number && number < it.exchanges.end)?;
+        let piece = pieces
+            .iter()
+            .find(|piece| piece.exchanges.start < number && number < piece.exchanges.end)?;
         let [(from, first), (to, last)] = piece.ends;
         let share = ((remote - from) as f64 / (to - from).max(1) as f64).clamp(0.0, 1.0);
         // The upper bound is a convex function of the time and the lower bound a concave one: the
         // chord is outside of both.
         let at = |of: fn(&Offsets) -> f64| of(&first) + (of(&last) - of(&first)) * share;
         Some(LocalTime {
-            earliest: remote - at(|it| it.max).ceil() as i64,
-            estimate: remote - at(|it| it.estimate).round() as i64,
-            latest: remote - at(|it| it.min).floor() as i64,
+            earliest: remote - at(|offsets| offsets.max).ceil() as i64,
+            estimate: remote - at(|offsets| offsets.estimate).round() as i64,
+            latest: remote - at(|offsets| offsets.min).floor() as i64,
         })
     }
 

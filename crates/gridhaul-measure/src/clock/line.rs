@@ -64,11 +64,13 @@ impl ClockLine {
         let mut line = Self {
             max: exchanges
                 .iter()
-                .map(|it| (since(it.remote_received), it.greatest_offset() as f64))
+                .map(|exchange| {
+                    (since(exchange.remote_received), exchange.greatest_offset() as f64)
+                })
                 .collect(),
             min: exchanges
                 .iter()
-                .map(|it| (since(it.remote_sent), it.least_offset() as f64))
+                .map(|exchange| (since(exchange.remote_sent), exchange.least_offset() as f64))
                 .collect(),
             origin,
             best: (0.0, 0.0),
@@ -79,7 +81,8 @@ impl ClockLine {
         // The distance is constant if all exchanges are from the same time, and grows up to an end
         // of the range if a larger drift would fit better: too few exchanges, or a time that is too
         // short for the variation of their delays.
-        let is_known = [-DRIFT_MAX, DRIFT_MAX].iter().all(|it| line.width(*it) < max - ROUNDING);
+        let is_known =
+            [-DRIFT_MAX, DRIFT_MAX].iter().all(|drift| line.width(*drift) < max - ROUNDING);
         // Without a known drift, the clocks are taken to run at the same rate if that is
         // consistent.
         let drift = if !is_known && line.width(0.0) >= 0.0 { 0.0 } else { drift };

@@ -127,7 +127,8 @@ impl fmt::Display for Unsupported {
 /// The exchanges with the least delay of each group, at most [`EXCHANGES_MAX`].
 fn least_delays(exchanges: &[Exchange]) -> Vec<Exchange> {
     let group = exchanges.len().div_ceil(EXCHANGES_MAX).max(1);
-    let best = |group: &[Exchange]| group.iter().min_by_key(|it| it.round_trip()).copied();
+    let best =
+        |group: &[Exchange]| group.iter().min_by_key(|exchange| exchange.round_trip()).copied();
     exchanges.chunks(group).filter_map(best).collect()
 }
 

@@ -1,4 +1,4 @@
-//! `gridhaul measure corruption`: what becomes of bit errors above and below the checksums.
+//! `gridhaul measure corruption`: the effect of bit errors above and below the checksums.
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::EfficiencyArgs;
 use crate::terminal::text;
 
-/// Prints Table 5 of RESERVE D4.6 beside its formulas, and one message in each protocol.
+/// Prints Table 5 of RESERVE D4.6 with its formulas, and one message in each protocol.
 pub(crate) fn run(args: &EfficiencyArgs) -> anyhow::Result<ExitCode> {
     let comparisons = comparisons(&Tables::published());
     if args.json {

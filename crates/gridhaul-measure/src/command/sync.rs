@@ -79,7 +79,8 @@ struct Comparison {
 impl Comparison {
     fn new(exchanges: &Exchanges, found: &Synchronisation) -> Self {
         let rows = rows(exchanges, found);
-        let bounded = rows.iter().all(|row| row.bounds.is_some_and(|it| it.contains(row.injected)));
+        let bounded =
+            rows.iter().all(|row| row.bounds.is_some_and(|bounds| bounds.contains(row.injected)));
         Self { rows, detected: is_detected(exchanges, found), bounded }
     }
 }
@@ -277,8 +278,8 @@ fn table(
             format!("{} ({})", row.name, row.unit),
             shown(Some(row.injected)),
             shown(row.estimate),
-            shown(row.bounds.map(|it| it.min)),
-            shown(row.bounds.map(|it| it.max)),
+            shown(row.bounds.map(|bounds| bounds.min)),
+            shown(row.bounds.map(|bounds| bounds.max)),
         ]
     });
     let steps = match detected {
@@ -327,8 +328,8 @@ fn document(
             "unit": if row.unit == "ppm" { "1" } else { "s" },
             "injected": base(row.injected),
             "estimate": row.estimate.map(base),
-            "at_least": row.bounds.map(|it| base(it.min)),
-            "at_most": row.bounds.map(|it| base(it.max)),
+            "at_least": row.bounds.map(|bounds| base(bounds.min)),
+            "at_most": row.bounds.map(|bounds| base(bounds.max)),
         })
     };
     json!({

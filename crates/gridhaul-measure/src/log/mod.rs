@@ -254,7 +254,7 @@ mod tests {
             return; // This machine does not permit a mount.
         }
         assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
-        let kept = text.split(" rows in").next().and_then(|it| it.rsplit('\n').next());
+        let kept = text.split(" rows in").next().and_then(|before| before.rsplit('\n').next());
         let kept: usize = kept.unwrap().trim().parse().unwrap();
         assert!(kept > 0 && kept.is_multiple_of(ROWS_PER_PART) && kept < 1_000_000, "{text}");
         assert!(text.contains("cannot write") && text.contains("No space left"), "{text}");

@@ -58,7 +58,7 @@ impl FromStr for Fingerprint {
             )
         };
         let digits = text.trim().strip_prefix(PREFIX).ok_or_else(expected)?;
-        if digits.len() != 2 * BYTES || !digits.bytes().all(|it| it.is_ascii_hexdigit()) {
+        if digits.len() != 2 * BYTES || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(expected());
         }
         let mut bytes = [0; BYTES];

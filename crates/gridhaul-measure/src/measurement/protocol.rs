@@ -167,7 +167,7 @@ impl ProtocolUnderTest {
         let nodelay = self.broker_connection()?.nodelay.at_broker();
         let started =
             |program, tls| Some(RequestedBroker::Started(program, BrokerSettings { nodelay, tls }));
-        let of = |broker: &'_ BrokerSource, program| match broker {
+        let source = |broker: &'_ BrokerSource, program| match broker {
             BrokerSource::Started(broker) => started(program, broker.tls),
             BrokerSource::Given(_) => None,
         };
@@ -180,10 +180,10 @@ impl ProtocolUnderTest {
                 MqttBrokerSource::Rabbitmq(broker) => started(BrokerProgram::RabbitMq, broker.tls),
                 MqttBrokerSource::Given(_) => None,
             },
-            Self::Mqtt5(mqtt) => of(&mqtt.broker, BrokerProgram::Mosquitto),
-            Self::Amqp091(amqp) => of(&amqp.broker, BrokerProgram::RabbitMq),
-            Self::Amqp10(amqp) => of(&amqp.broker, BrokerProgram::RabbitMq),
-            Self::Xmpp(xmpp) => of(&xmpp.broker, BrokerProgram::Prosody),
+            Self::Mqtt5(mqtt) => source(&mqtt.broker, BrokerProgram::Mosquitto),
+            Self::Amqp091(amqp) => source(&amqp.broker, BrokerProgram::RabbitMq),
+            Self::Amqp10(amqp) => source(&amqp.broker, BrokerProgram::RabbitMq),
+            Self::Xmpp(xmpp) => source(&xmpp.broker, BrokerProgram::Prosody),
             _ => None,
         })
     }

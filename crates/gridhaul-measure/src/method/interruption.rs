@@ -88,19 +88,20 @@ impl Interruptions {
         let is_lost = message.sent.is_some() && message.copies == 0;
         let Some(at) = message.received else {
             self.lost += u64::from(is_lost);
-            self.longest.iter_mut().for_each(|it| it.add(message));
+            self.longest.iter_mut().for_each(|interruption| interruption.add(message));
             return;
         };
         let start = self.last_arrival.unwrap_or(at);
-        let longest = self.longest.map_or(Duration::ZERO, |it| it.length());
+        let longest = self.longest.map_or(Duration::ZERO, |interruption| interruption.length());
         if at.since(start) > longest {
             let (factor, additional) = TOLERATED;
-            let usual = earlier.quantile(USUAL).map(|it| it.value.mul_f64(factor) + additional);
+            let usual =
+                earlier.quantile(USUAL).map(|quantile| quantile.value.mul_f64(factor) + additional);
             let lost = self.lost;
             let found = Interruption { start, end: at, backlog: 0, lost, usual, recovered: None };
             self.longest = Some(found);
         }
-        self.longest.iter_mut().for_each(|it| it.add(message));
+        self.longest.iter_mut().for_each(|interruption| interruption.add(message));
         self.last_arrival = self.last_arrival.max(Some(at));
         self.lost = 0;
     }
@@ -143,9 +144,9 @@ mod tests {
     #[test]
     fn messages_of_an_outage_without_retransmissions_are_lost() {
         // Messages 100 to 149 are lost.
-        let found = longest((0..300).map(|it| {
-            let is_lost = (100..150).contains(&it);
-            (!is_lost).then_some(it * 10 + 5)
+        let found = longest((0..300).map(|number| {
+            let is_lost = (100..150).contains(&number);
+            (!is_lost).then_some(number * 10 + 5)
         }));
         assert_eq!((found.start, found.end), (millis(995), millis(1_505)));
         assert_eq!((found.lost, found.backlog), (50, 0));
@@ -158,9 +159,9 @@ mod tests {
     fn a_message_in_transit_that_is_a_little_slower_is_no_backlog() {
         // Messages take 50 ms, and 52 ms after the outage: five are in transit when the first of
         // them arrives.
-        let found = longest((0..300).map(|it| {
-            let latency = if it < 100 { 50 } else { 52 };
-            (!(100..150).contains(&it)).then_some(it * 10 + latency)
+        let found = longest((0..300).map(|number| {
+            let latency = if number < 100 { 50 } else { 52 };
+            (!(100..150).contains(&number)).then_some(number * 10 + latency)
         }));
         assert_eq!((found.lost, found.backlog), (50, 0));
         assert_eq!(found.drain(), Some(Duration::ZERO));
@@ -170,9 +171,9 @@ mod tests {
     fn the_backlog_of_an_outage_drains_in_order() {
         // From 1 s on nothing arrives until 2 s, then two messages in 5 ms: 100 messages wait, and
         // 100 more are sent meanwhile.
-        let found = longest((0..500_u64).map(|it| {
-            let usual = it * 10 + 5;
-            Some(if it < 100 { usual } else { usual.max(2_000 + (it - 100) * 5) })
+        let found = longest((0..500_u64).map(|number| {
+            let usual = number * 10 + 5;
+            Some(if number < 100 { usual } else { usual.max(2_000 + (number - 100) * 5) })
         }));
         assert_eq!((found.start, found.end, found.lost), (millis(995), millis(2_000), 0));
         assert_eq!(found.backlog, 100);
@@ -182,12 +183,16 @@ mod tests {
 
     #[test]
     fn a_shorter_interruption_after_the_longest_one_changes_nothing() {
-        let arrivals =
-            |lost: fn(u64) -> bool| longest((0..300).map(|it| (!lost(it)).then_some(it * 10 + 5)));
-        let one = arrivals(|it| (100..150).contains(&it));
-        assert_eq!(one, arrivals(|it| (100..150).contains(&it) || (200..220).contains(&it)));
+        let arrivals = |lost: fn(u64) -> bool| {
+            longest((0..300).map(|number| (!lost(number)).then_some(number * 10 + 5)))
+        };
+        let one = arrivals(|number| (100..150).contains(&number));
+        assert_eq!(
+            one,
+            arrivals(|number| (100..150).contains(&number) || (200..220).contains(&number))
+        );
         // A longer one takes its place.
-        let longer = arrivals(|it| (50..60).contains(&it) || (100..150).contains(&it));
+        let longer = arrivals(|number| (50..60).contains(&number) || (100..150).contains(&number));
         assert_eq!(longer.lost, 50);
         assert_eq!(longer.start, one.start);
     }

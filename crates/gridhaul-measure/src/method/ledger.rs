@@ -294,7 +294,7 @@ mod tests {
         let mut ledger = ledger();
         // 0 is lost, 1 and 4 have arrived, 2 is corrupt, 3 was refused; the rest were sent before
         // or after the fault.
-        for sequence in (0..1_500).filter(|it| *it != 3) {
+        for sequence in (0..1_500).filter(|number| *number != 3) {
             ledger.handle_sent(sequence, millis(sequence));
         }
         ledger.handle_arrival(1, millis(30));
@@ -304,7 +304,7 @@ mod tests {
         let lost = std::iter::from_fn(|| ledger.poll_closed(until)).collect::<Vec<_>>();
         assert_eq!((lost.len(), lost[0].sequence, lost[0].copies), (1, 0, 0));
         let known: Vec<_> = std::iter::from_fn(|| ledger.poll_known(1_500, until)).collect();
-        assert_eq!(known.iter().map(|it| it.sequence).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(known.iter().map(|message| message.sequence).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!((known[1].corrupt_copies, known[2].sent), (1, None));
         assert_eq!(ledger.unknown(), 1_495);
     }

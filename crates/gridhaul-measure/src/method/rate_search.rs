@@ -47,7 +47,7 @@ pub enum RateLimit {
 /// A search: doubles the rate until it fails, halves the interval on a logarithmic scale, and
 /// repeats trials at the result. A trial that this machine disturbed is repeated, and so is one
 /// that fails; a rate has failed if two of at most three trials fail. A rate that fails its
-/// confirmation lowers the result, because a rate that is sustained by chance is none.
+/// confirmation lowers the result, because one lucky trial does not prove that a rate is sustained.
 #[derive(Debug, Clone)]
 pub struct RateSearch {
     range: RateRange,
@@ -126,7 +126,7 @@ impl RateSearch {
             self.failed = Some(self.failed.map_or(rate, |failed| failed.min(rate)));
             self.exclude(rate);
         } else if open.disturbed >= DISTURBED_MAX {
-            self.disturbed = Some(self.disturbed.map_or(rate, |it| it.min(rate)));
+            self.disturbed = Some(self.disturbed.map_or(rate, |lowest| lowest.min(rate)));
             self.exclude(rate);
         } else {
             self.open = Some(open);

@@ -54,7 +54,7 @@ mod tests {
         let spread = Spread::of([4.0, 1.0, 2.0, 9.0]).unwrap();
         assert_eq!((spread.runs, spread.median), (4, 3.0));
         assert_eq!((spread.min, spread.max, spread.interval), (1.0, 9.0, None));
-        assert_eq!(Spread::of([7.0]).map(|it| it.median), Some(7.0));
+        assert_eq!(Spread::of([7.0]).map(|spread| spread.median), Some(7.0));
         assert_eq!(Spread::of([]), None);
     }
 
@@ -63,10 +63,10 @@ mod tests {
     /// 9) / 2^9 = 0.961.
     #[test]
     fn the_interval_has_the_confidence() {
-        let of = |runs: u32| Spread::of((1..=runs).map(f64::from)).unwrap().interval;
-        assert_eq!(of(5), None);
-        assert_eq!(of(6), Some([1.0, 6.0]));
-        assert_eq!(of(8), Some([1.0, 8.0]));
-        assert_eq!(of(9), Some([2.0, 8.0]));
+        let interval_of = |runs: u32| Spread::of((1..=runs).map(f64::from)).unwrap().interval;
+        assert_eq!(interval_of(5), None);
+        assert_eq!(interval_of(6), Some([1.0, 6.0]));
+        assert_eq!(interval_of(8), Some([1.0, 8.0]));
+        assert_eq!(interval_of(9), Some([2.0, 8.0]));
     }
 }

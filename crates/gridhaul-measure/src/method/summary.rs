@@ -49,7 +49,7 @@ pub struct Summary {
     interruptions: Interruptions,
 }
 
-/// Receive times of the kernel beside those of the program.
+/// Receive times of the kernel compared with those of the program.
 #[derive(Debug, Clone, Default)]
 pub struct KernelSummary {
     /// Latency from the actual send time to the time at which the kernel received the message.

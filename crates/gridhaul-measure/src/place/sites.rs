@@ -219,7 +219,8 @@ pub fn on_links<P, T>(
     })
 }
 
-/// Ends threads that run beside `work`, also when `work` panics: the scope waits for the threads.
+/// Ends the threads that run during `work`, also when `work` panics: the scope waits for the
+/// threads.
 #[derive(Debug)]
 pub struct StopOnDrop<'a>(pub &'a AtomicBool);
 

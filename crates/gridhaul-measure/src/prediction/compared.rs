@@ -58,7 +58,8 @@ impl Prediction {
             service,
             bytes: delivered_bytes,
             nodelay,
-            is_at_subscriber: connection.is_some_and(|it| it.subscriber == SubscriberEnd::To),
+            is_at_subscriber: connection
+                .is_some_and(|connection| connection.subscriber == SubscriberEnd::To),
         });
         let request = Request {
             scenario: &flow.scenario,
@@ -70,7 +71,7 @@ impl Prediction {
             broker,
         };
         let predicted = predict(&request)?;
-        Ok(Self { measured, predicted, service: broker.map(|it| it.service), basis })
+        Ok(Self { measured, predicted, service: broker.map(|broker| broker.service), basis })
     }
 }
 
@@ -109,7 +110,8 @@ impl Carried {
             ProtocolUnderTest::C37118(_) => (payload + synchrophasor(payload), 0),
             _ => bail!("messages of {} cannot be simulated", protocol.name()),
         };
-        let of_clients = protocol.broker_connection().map(|it| it.nodelay.at_clients());
+        let of_clients =
+            protocol.broker_connection().map(|connection| connection.nodelay.at_clients());
         let of_ends = protocol.direct_connection().map(|connection| connection.nodelay);
         let nodelay = of_clients.or(of_ends).unwrap_or(true);
         Ok(Self { carriage: Carriage::Tcp { bytes, nodelay }, delivered_bytes })

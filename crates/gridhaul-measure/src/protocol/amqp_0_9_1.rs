@@ -68,8 +68,8 @@ impl Library for Client {
 impl Client {
     async fn open(&self) -> lapin::Result<Connection> {
         let broker = self.connector.broker();
-        let userinfo = broker.credentials.as_ref().map_or_else(AMQPUserInfo::default, |it| {
-            AMQPUserInfo { username: it.user.clone(), password: it.password.clone() }
+        let userinfo = broker.credentials.as_ref().map_or_else(AMQPUserInfo::default, |login| {
+            AMQPUserInfo { username: login.user.clone(), password: login.password.clone() }
         });
         let address = broker.address;
         let heartbeat = Some(heartbeat_seconds(self.settings.keep_alive));

@@ -75,8 +75,8 @@ impl Client {
     async fn open(&self) -> Result<ConnectionHandle<()>, String> {
         let broker = self.connector.broker();
         let stream = self.connector.open().await.map_err(text)?;
-        let profile = broker.credentials.as_ref().map_or(SaslProfile::Anonymous, |it| {
-            SaslProfile::Plain { username: it.user.clone(), password: it.password.clone() }
+        let profile = broker.credentials.as_ref().map_or(SaslProfile::Anonymous, |login| {
+            SaslProfile::Plain { username: login.user.clone(), password: login.password.clone() }
         });
         let host = broker.address.ip().to_string();
         Connection::builder()

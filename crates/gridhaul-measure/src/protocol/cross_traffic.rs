@@ -235,7 +235,9 @@ impl Receiver {
                 Self::Datagrams(receiver) => receiver.receive(&mut message)? != Received::Nothing,
                 Self::Frames(receiver) => {
                     let frame = receiver.receive(clock.now() + RECEIVE_WAIT)?;
-                    frame.is_some_and(|it| ether_type(it.bytes) == Some(EtherType(EXPERIMENTAL)))
+                    frame.is_some_and(|received| {
+                        ether_type(received.bytes) == Some(EtherType(EXPERIMENTAL))
+                    })
                 }
             };
             if arrived {

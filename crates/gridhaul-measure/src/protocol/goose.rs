@@ -40,9 +40,13 @@ impl Protocol for GooseControlBlock {
     fn settings(&self) -> Settings {
         let retransmission = self.retransmission.map_or_else(
             || "none".into(),
-            |it| {
-                let seconds = [it.shortest, it.longest].map(|it| it.as_secs_f64());
-                format!("after {} s, factor {}, at most {} s", seconds[0], it.factor, seconds[1])
+            |schedule| {
+                let seconds =
+                    [schedule.shortest, schedule.longest].map(|schedule| schedule.as_secs_f64());
+                format!(
+                    "after {} s, factor {}, at most {} s",
+                    seconds[0], schedule.factor, seconds[1]
+                )
             },
         );
         let mut settings = self.identity.settings();

@@ -91,7 +91,7 @@ impl ThroughBroker {
     }
 
     /// The publisher alone, on a machine that is not that of the subscriber, and a subscriber
-    /// beside it if messages are to come back and the protocol passes them to all subscribers.
+    /// there as well if messages are to come back and the protocol passes them to all subscribers.
     ///
     /// # Errors
     /// The broker does not answer, or refuses a client.
@@ -100,7 +100,7 @@ impl ThroughBroker {
         let is_returned = is_returned && self.clients.protocol.reaches_all_subscribers();
         let returns = is_returned.then(|| self.start(&site, clock, Role::RETURNS)).transpose()?;
         let publisher = self.publisher(&self.start(&site, clock, Role::PUBLISHER)?);
-        Ok(SendingEnd { publisher, returns: returns.map(|it| Box::new(it) as _) })
+        Ok(SendingEnd { publisher, returns: returns.map(|client| Box::new(client) as _) })
     }
 
     /// Settings that other protocols do not have.

@@ -18,8 +18,8 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
         };
         let ppm = |drift: f64| format!("{:.1}", drift * 1e6);
         let [low, high] = [0, 1].map(|end| {
-            let bounds = clock.drift_bounds.map(|it| [it.min, it.max][end]);
-            bounds.filter(|it| it.is_finite()).map_or_else(|| UNKNOWN.into(), ppm)
+            let bounds = clock.drift_bounds.map(|bounds| [bounds.min, bounds.max][end]);
+            bounds.filter(|bound| bound.is_finite()).map_or_else(|| UNKNOWN.into(), ppm)
         });
         notes.push(format!(
             "clock of the agent: {}, least round-trip time {} ms, drift {} ppm (between {low} and \
@@ -71,8 +71,8 @@ pub(super) fn two_machines(remote: &Remote) -> Value {
             "least_round_trip_s": clock.min_round_trip.as_secs_f64(),
             "error_s": seconds(clock.error),
             "drift": clock.drift,
-            "drift_at_least": clock.drift_bounds.map(|it| it.min),
-            "drift_at_most": clock.drift_bounds.map(|it| it.max),
+            "drift_at_least": clock.drift_bounds.map(|bounds| bounds.min),
+            "drift_at_most": clock.drift_bounds.map(|bounds| bounds.max),
             "steps": steps,
             "detectable_step_s": clock.detectable_step.as_secs_f64(),
             "unknown_times": clock.unknown,
@@ -85,7 +85,7 @@ pub(super) fn two_machines(remote: &Remote) -> Value {
         "clock": clock,
         "latency_from_send_at_least": distribution(&remote.bounds.from_send),
         "latency_from_schedule_at_most": distribution(&remote.bounds.from_schedule),
-        "round_trip": remote.round_trip.as_ref().map(|it| distribution(&it.from_send)),
-        "round_trip_loss": remote.round_trip.as_ref().map(|it| proportion(it.loss())),
+        "round_trip": remote.round_trip.as_ref().map(|summary| distribution(&summary.from_send)),
+        "round_trip_loss": remote.round_trip.as_ref().map(|summary| proportion(summary.loss())),
     })
 }

@@ -58,10 +58,10 @@ fn cumulative(run: &Run) -> LineChart {
 fn boxes(run: &Run) -> BoxPlot {
     let mut groups = run.distributions();
     groups.retain(|(name, _)| *name != "generator lateness");
-    groups.extend(run.network_alone.as_ref().map(|it| ("network alone", &it.from_send)));
+    groups.extend(run.network_alone.as_ref().map(|summary| ("network alone", &summary.from_send)));
     let names = groups.iter().map(|(name, _)| *name);
     let boxes: Vec<_> = groups.iter().map(|(_, distribution)| statistics(distribution)).collect();
-    let range = boxes.iter().flatten().flat_map(|it| [it.whiskers[0], it.max]);
+    let range = boxes.iter().flatten().flat_map(|numbers| [numbers.whiskers[0], numbers.max]);
     let axis = axis_for_range(Axis::new("latency", "s"), range);
     box_plot("Latency", axis, names).with("", boxes)
 }

@@ -20,7 +20,8 @@ pub(super) const LATENCY_HEADERS: [&str; 11] =
 
 /// A duration as milliseconds, with three digits after the point.
 pub(super) fn millis(duration: Option<Duration>) -> String {
-    duration.map_or_else(|| format::UNKNOWN.into(), |it| format!("{:.3}", it.as_secs_f64() * 1e3))
+    duration
+        .map_or_else(|| format::UNKNOWN.into(), |time| format!("{:.3}", time.as_secs_f64() * 1e3))
 }
 
 /// A row of quantiles in milliseconds, under the headings of the table of `latency`.
@@ -72,7 +73,7 @@ pub(super) fn proportion(proportion: Proportion) -> Value {
 /// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the
 /// 2nd and 98th percentile, and the tail. `None` without messages.
 pub(crate) fn statistics(distribution: &Distribution) -> Option<BoxStatistics> {
-    let at = |share| distribution.quantile(share).map(|it| it.value.as_secs_f64());
+    let at = |share| distribution.quantile(share).map(|quantile| quantile.value.as_secs_f64());
     // With fewer messages the 99.9th percentile is the largest value.
     let has_tail = distribution.count() >= 1_000;
     Some(BoxStatistics {

@@ -24,14 +24,17 @@ pub(super) fn recovery(run: &Run, disturbance: &Disturbance) -> Option<Recovery>
 pub(super) fn document(run: &Run, disturbance: &Disturbance, recovery: Option<&Recovery>) -> Value {
     let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
     let is_observed = disturbance.is_observed();
-    let gap =
-        if is_observed { observed(run).map(|it| it.length()) } else { recovery.map(|it| it.gap) };
+    let gap = if is_observed {
+        observed(run).map(|interruption| interruption.length())
+    } else {
+        recovery.map(|recovery| recovery.gap)
+    };
     json!({
         "of": disturbance.name(),
         "length_s": (!is_observed).then(|| disturbance.length().as_secs_f64()),
         "broker_unavailable_s": seconds(run.broker_outage.map(|[start, end]| end.since(start))),
         "without_arrival_s": seconds(gap),
-        "first_arrival_after_end_s": seconds(recovery.map(|it| it.first_after)),
+        "first_arrival_after_end_s": seconds(recovery.map(|recovery| recovery.first_after)),
     })
 }
 
@@ -56,20 +59,29 @@ pub(super) fn table(
             ("until the broker accepted connections", seconds(end.since(start)))
         }),
     );
-    rows.push(("longest time without an arrival", known(interruption.map(|it| it.length()))));
+    rows.push((
+        "longest time without an arrival",
+        known(interruption.map(|interruption| interruption.length())),
+    ));
     if !is_observed {
-        let first_after = known(recovery.map(|it| it.first_after));
+        let first_after = known(recovery.map(|recovery| recovery.first_after));
         rows.push(("first arrival after the end of the outage", first_after));
     }
-    let survival_time = interruption.map(|it| it.survival_time(summary.interval));
+    let survival_time =
+        interruption.map(|interruption| interruption.survival_time(summary.interval));
     let number = |of: fn(&Interruption) -> u64| {
-        interruption.as_ref().map_or_else(|| UNKNOWN.into(), |it| of(it).to_string())
+        interruption
+            .as_ref()
+            .map_or_else(|| UNKNOWN.into(), |interruption| of(interruption).to_string())
     };
     rows.extend([
         ("shortest survival time that bridges it (3GPP TS 22.104)", known(survival_time)),
-        ("lost in this time", number(|it| it.lost)),
-        ("backlog: arrived late after this time", number(|it| it.backlog)),
-        ("until the backlog had drained", known(interruption.and_then(|it| it.drain()))),
+        ("lost in this time", number(|interruption| interruption.lost)),
+        ("backlog: arrived late after this time", number(|interruption| interruption.backlog)),
+        (
+            "until the backlog had drained",
+            known(interruption.and_then(|interruption| interruption.drain())),
+        ),
         ("messages after the warm-up", counts.messages.to_string()),
         ("lost", counts.lost.to_string()),
         ("refused by the protocol", counts.refused.to_string()),

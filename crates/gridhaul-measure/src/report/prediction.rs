@@ -92,7 +92,7 @@ fn note(prediction: &Prediction) -> String {
     let service = prediction.service.unwrap_or(Duration::ZERO);
     for (share, name) in [(0.5, "median"), (0.98, "98th percentile")] {
         let at = |distribution: &Distribution| {
-            distribution.quantile(share).map(|it| it.value.as_secs_f64() * 1e3)
+            distribution.quantile(share).map(|quantile| quantile.value.as_secs_f64() * 1e3)
         };
         let both = at(&prediction.measured.whole).zip(at(&prediction.predicted.whole));
         let Some((measured, predicted)) = both else { continue };

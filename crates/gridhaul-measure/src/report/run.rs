@@ -120,7 +120,7 @@ pub(super) fn json(command: &str, run: &Run) -> Value {
         "prediction": run.prediction.as_ref().map(prediction::json),
         "floor": run.floor.as_ref().map(distribution),
         "reconnections_s": reconnections,
-        "interruption": summary.interruption().map(|it| interruption(&it, summary.interval)),
+        "interruption": summary.interruption().map(|found| interruption(&found, summary.interval)),
         "two_machines": run.remote.as_ref().map(two_machines),
         "invalid": findings(run.checked()).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "fault": outcome.fault,

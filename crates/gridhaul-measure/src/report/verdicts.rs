@@ -45,7 +45,8 @@ fn classes(name: Option<&str>) -> anyhow::Result<Vec<ApplicationClass>> {
     match ApplicationClass::named(name) {
         Some(class) => Ok(vec![class]),
         None => {
-            let names: Vec<_> = ApplicationClass::all().into_iter().map(|it| it.name).collect();
+            let names: Vec<_> =
+                ApplicationClass::all().into_iter().map(|class| class.name).collect();
             bail!(
                 "--class: there is no application class \"{name}\"\n  help: choose from: {}",
                 names.join("; ")
@@ -79,8 +80,8 @@ impl Verdicts {
                 }
             }
         }
-        let of_class = |it: &&Judgement| it.share == SHARES[0];
-        let met = |it: &Judgement| match &it.judged {
+        let of_class = |judgement: &&Judgement| judgement.share == SHARES[0];
+        let met = |judgement: &Judgement| match &judgement.judged {
             Some((_, verdict)) => *verdict == Verdict::Pass,
             // The network was not measured: only the whole path is judged.
             None => true,
@@ -113,20 +114,25 @@ impl Verdicts {
             let bound = first.judged.and_then(|(it, _)| it.latency.upper);
             let rest = [
                 millis(bound),
-                unsuccessful.map_or_else(|| UNKNOWN.into(), |it| format!("{:.3} %", it * 100.0)),
+                unsuccessful
+                    .map_or_else(|| UNKNOWN.into(), |share| format!("{:.3} %", share * 100.0)),
             ];
-            let verdicts = pair.iter().map(|it| verdict_text(it.judged.map(|(_, it)| it)));
+            let verdicts = pair
+                .iter()
+                .map(|judgement| verdict_text(judgement.judged.map(|(_, verdict)| verdict)));
             cells.into_iter().chain(rest).chain(verdicts).collect()
         });
         let mut note = "An application passes if the upper bound (95 %) of the percentile is \
             within the limit; messages without \
                         an intact copy count as late."
             .to_owned();
-        if self.judgements.iter().any(|it| !it.class.checked) {
+        if self.judgements.iter().any(|judgement| !judgement.class.checked) {
             note +=
                 "\n* limit from secondary literature, not compared with the text of the standard";
         }
-        if self.has_network_share && self.judgements.iter().any(|it| it.judged.is_none()) {
+        if self.has_network_share
+            && self.judgements.iter().any(|judgement| judgement.judged.is_none())
+        {
             note += "\nThe network alone was not measured: add --network-share.";
         }
         let headers = [
@@ -193,8 +199,9 @@ pub(crate) fn tally(runs: &[&Verdicts]) -> TextTable {
             path_name(pair[0].judgement.path).to_owned(),
             millis(Some(pair[0].judgement.limit)),
         ];
-        let counts =
-            pair.iter().map(|it| format!("{} / {} / {}", it.pass, it.fail, it.not_decidable));
+        let counts = pair
+            .iter()
+            .map(|tally| format!("{} / {} / {}", tally.pass, tally.fail, tally.not_decidable));
         cells.into_iter().chain(counts).collect()
     });
     TextTable {
@@ -208,16 +215,16 @@ pub(crate) fn tally(runs: &[&Verdicts]) -> TextTable {
 
 /// The same as JSON.
 pub(crate) fn tally_json(runs: &[&Verdicts]) -> Value {
-    let json = |it: &Tally<'_>| {
+    let json = |tally: &Tally<'_>| {
         json!({
-            "class": it.judgement.class.name,
-            "path": path_name(it.judgement.path),
-            "quantile": it.judgement.share,
-            "limit_s": it.judgement.limit.as_secs_f64(),
-            "pass": it.pass,
-            "fail": it.fail,
-            "not_decidable": it.not_decidable,
-            "not_measured": it.not_measured,
+            "class": tally.judgement.class.name,
+            "path": path_name(tally.judgement.path),
+            "quantile": tally.judgement.share,
+            "limit_s": tally.judgement.limit.as_secs_f64(),
+            "pass": tally.pass,
+            "fail": tally.fail,
+            "not_decidable": tally.not_decidable,
+            "not_measured": tally.not_measured,
         })
     };
     tallies(runs).iter().map(json).collect()

@@ -160,7 +160,8 @@ fn network_alone(
 ) -> anyhow::Result<Outcome> {
     let tested = &request.measurement.protocol;
     let connection = tested.broker_connection();
-    let passes_twice = connection.is_some_and(|it| it.subscriber == SubscriberEnd::From);
+    let passes_twice =
+        connection.is_some_and(|connection| connection.subscriber == SubscriberEnd::From);
     let protocol: Box<dyn Protocol> = match tested {
         _ if passes_twice => Box::new(UdpEcho),
         ProtocolUnderTest::SampledValues(_) => frame_stream::protocol(&frames(tested)),

@@ -218,7 +218,8 @@ mod tests {
         for millis in [1, 10, 15, 20, 21] {
             phases.add(at(millis), [at(10), at(20)], one);
         }
-        let counts = [phases.opening, phases.messages, phases.closing].map(|it| it.packets);
+        let counts =
+            [phases.opening, phases.messages, phases.closing].map(|traffic| traffic.packets);
         assert_eq!((counts, phases.total().packets), ([1, 3, 1], 5));
     }
 }

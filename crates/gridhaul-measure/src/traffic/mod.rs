@@ -221,7 +221,9 @@ impl Capture {
                 let at = times.instant(received_at);
                 let (outgoing, ether_type) = (frame.outgoing, frame.ether_type);
                 let packet = CapturedPacket { at, outgoing, ether_type, bytes: frame.bytes };
-                packets.extend(selection.count(&packet, frame.vlan.is_some()).map(|it| (at, it)));
+                packets.extend(
+                    selection.count(&packet, frame.vlan.is_some()).map(|counted| (at, counted)),
+                );
             }
         }
         Ok(())

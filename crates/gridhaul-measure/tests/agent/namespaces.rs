@@ -115,7 +115,7 @@ fn one_way_latencies_are_those_of_the_link_where_the_clock_error_supports_them()
     assert_eq!((outcome.fault, outcome.summary.counts.lost), (None, 0));
     let (one_way, clock) = (median(&outcome.summary.from_send), clock.unwrap());
     let error = clock.error.unwrap().as_secs_f64() * 1e3;
-    let supported = outcome.summary.from_send.quantile(0.5).map(|it| it.value);
+    let supported = outcome.summary.from_send.quantile(0.5).map(|quantile| quantile.value);
     assert_eq!(clock.supports_one_way(supported), Ok(()), "{clock:?}");
     // The delay of the link, within the stated error.
     assert!((30.0 - error..33.0 + error).contains(&one_way), "{one_way} +- {error}");
@@ -132,7 +132,7 @@ fn over_the_asymmetric_path_itself_only_bounds_are_known() {
     let Some(network) = network(SCENARIO) else { return };
     let RemoteOutcome { outcome, bounds, round_trip, clock, .. } = run(&network, "test");
     assert_eq!((outcome.fault, outcome.summary.counts.lost), (None, 0));
-    let supported = outcome.summary.from_send.quantile(0.5).map(|it| it.value);
+    let supported = outcome.summary.from_send.quantile(0.5).map(|quantile| quantile.value);
     assert!(clock.unwrap().supports_one_way(supported).is_err());
     // Whatever the load of the machine: no message is faster than the link, and the bounds contain
     // the truth.

@@ -161,7 +161,7 @@ fn peers_that_send_a_byte_now_and_then_are_disconnected_after_ten_seconds() {
         peers.join().unwrap()
     });
     let seconds = connected.iter().map(time::Duration::as_secs);
-    assert!(seconds.clone().all(|it| (9..40).contains(&it)), "{connected:?}");
+    assert!(seconds.clone().all(|second| (9..40).contains(&second)), "{connected:?}");
     assert!(agent.run("latency udp --rate 1000 --messages 10").status.success());
     assert!(agent.log().contains("refused, 8 connections are open"), "{}", agent.log());
 }

@@ -174,7 +174,7 @@ fn an_interface_that_is_switched_off_is_an_outage() {
         command
     };
     let is_possible = isolated("ip link add here type veth peer name there").output();
-    let is_possible = is_possible.is_ok_and(|it| it.status.success());
+    let is_possible = is_possible.is_ok_and(|output| output.status.success());
     if !gridhaul_testing::has_tool(is_possible, "the right to create network namespaces") {
         return;
     }

@@ -53,7 +53,7 @@ fn the_highest_rate_is_that_of_the_link_between_both_machines() {
     let sustained = summary["sustained_per_s"].as_f64().unwrap();
     assert!((150.0..=250.0).contains(&sustained), "{summary}");
     // Four times the rate of the link: messages are lost in the queue.
-    let is_failed = |it: &&Value| it["rate_per_s"] == 400.0 && it["result"] == "failed";
+    let is_failed = |trial: &&Value| trial["rate_per_s"] == 400.0 && trial["result"] == "failed";
     let failed = trials.iter().find(is_failed).unwrap();
     assert!(failed["missing"].as_u64().unwrap() > 50, "{summary}");
     assert_eq!(summary["settings"]["echo"], "false", "{summary}");
@@ -63,7 +63,8 @@ fn the_highest_rate_is_that_of_the_link_between_both_machines() {
 fn an_outage_of_the_network_is_found_from_the_messages() {
     let _turn = turn();
     let outage = "{ outage = [{ start = \"7 s\", length = \"2 s\" }],";
-    let [forward, reverse] = ["forward = {", "reverse = {"].map(|it| (it, it.replace('{', outage)));
+    let [forward, reverse] =
+        ["forward = {", "reverse = {"].map(|direction| (direction, direction.replace('{', outage)));
     let scenario = SCENARIO.replace(forward.0, &forward.1).replace(reverse.0, &reverse.1);
     // The control channel survives an interruption of its own network.
     for control in ["control", "test"] {

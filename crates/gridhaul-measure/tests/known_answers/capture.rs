@@ -144,7 +144,9 @@ fn the_kernel_receives_datagrams_and_frames_before_the_program() {
         assert_consistent(&outcome, &rows);
         let kernel = outcome.summary.kernel.as_deref().unwrap();
         assert_eq!(kernel.to_program.count(), 200);
-        assert!(kernel.from_send.quantile(0.5).is_some_and(|it| millis(it.value) >= 5.0));
+        assert!(
+            kernel.from_send.quantile(0.5).is_some_and(|quantile| millis(quantile.value) >= 5.0)
+        );
         for row in rows.iter().filter(|row| row.phase == Phase::Measured) {
             let (received, kernel) = (row.received.unwrap(), row.kernel_received.unwrap());
             assert!(received >= kernel, "{row:?}");

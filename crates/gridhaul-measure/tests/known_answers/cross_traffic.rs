@@ -40,22 +40,23 @@ fn mean(summary: &Summary) -> f64 {
 #[test]
 fn messages_wait_in_the_queue_as_queueing_theory_says() {
     let Some(_turn) = turn(&[]) else { return };
-    let of = |direction: Direction, messages: u64, expected: &dyn Fn(&Summary) -> bool| {
-        let loads = [load(direction, 32)];
-        let measured = |sites: &Sites<'_>| {
-            let work = || run(&plan(100.0, messages), &Udp, sites);
-            CrossTraffic::run_during(&loads, sites, work).unwrap().0
+    let measured_with =
+        |direction: Direction, messages: u64, expected: &dyn Fn(&Summary) -> bool| {
+            let loads = [load(direction, 32)];
+            let measured = |sites: &Sites<'_>| {
+                let work = || run(&plan(100.0, messages), &Udp, sites);
+                CrossTraffic::run_during(&loads, sites, work).unwrap().0
+            };
+            let run = || on_network(&link("1000 packets"), "test", measured).unwrap();
+            undisturbed(expected, run).0.summary
         };
-        let run = || on_network(&link("1000 packets"), "test", measured).unwrap();
-        undisturbed(expected, run).0.summary
-    };
     // 1 ms of delay, and 0.3 ms of the message itself.
     let waits = |summary: &Summary| (3.5..12.0).contains(&mean(summary));
-    let forward = of(Direction::Forward, 300, &waits);
+    let forward = measured_with(Direction::Forward, 300, &waits);
     assert!(waits(&forward), "{} ms", mean(&forward));
     assert_eq!(forward.counts.lost, 0);
     let passes = |summary: &Summary| (1.3..2.5).contains(&mean(summary));
-    let reverse = of(Direction::Reverse, 100, &passes);
+    let reverse = measured_with(Direction::Reverse, 100, &passes);
     assert!(passes(&reverse), "the other direction is not loaded: {} ms", mean(&reverse));
 }
 

@@ -53,7 +53,7 @@ fn frames_cross_a_link_with_their_tags_after_its_delay() {
     let scenario = scenario("delay = \"5 ms\"", "delay = \"5 ms\"");
     for protocol in [&sampled_values() as &dyn Protocol, &goose(None)] {
         let p50 = |summary: &Summary| {
-            summary.from_send.quantile(0.5).map_or(f64::NAN, |it| millis(it.value))
+            summary.from_send.quantile(0.5).map_or(f64::NAN, |quantile| millis(quantile.value))
         };
         let is_expected = |summary: &Summary| (5.0..6.0).contains(&p50(summary));
         let (outcome, _) = undisturbed(is_expected, || {

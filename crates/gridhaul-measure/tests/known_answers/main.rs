@@ -137,7 +137,7 @@ fn turn(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
 
 /// The longest time without a message in milliseconds; NaN without messages.
 fn longest_gap_ms(summary: &Summary) -> f64 {
-    summary.interruption().map_or(f64::NAN, |it| millis(it.length()))
+    summary.interruption().map_or(f64::NAN, |interruption| millis(interruption.length()))
 }
 
 /// Milliseconds of a duration.

@@ -139,15 +139,17 @@ fn a_slow_broker_is_a_latency_and_a_silent_one_a_lost_connection() {
     });
     // Sent before the second fault: nothing is lost, and the last message of the first fault waited
     // for nearly all of it.
-    let first: Vec<_> = rows.iter().filter(|it| it.sequence < 200).collect();
-    assert!(first.iter().all(|it| it.received.is_some()), "{:?}", outcome.summary.counts);
-    let latency = |it: &&Message| it.received.zip(it.sent).map(|(to, from)| millis(to.since(from)));
+    let first: Vec<_> = rows.iter().filter(|message| message.sequence < 200).collect();
+    assert!(first.iter().all(|message| message.received.is_some()), "{:?}", outcome.summary.counts);
+    let latency = |message: &&Message| {
+        message.received.zip(message.sent).map(|(to, from)| millis(to.since(from)))
+    };
     let longest = first.iter().filter_map(latency).fold(0.0, f64::max);
     assert!((450.0..2_000.0).contains(&longest), "{longest} ms");
     let summary = &outcome.summary;
     // Publisher and subscriber have connections of their own.
     assert!(outcome.reconnections.len() >= 2, "{:?}", outcome.reconnections);
-    let before = |it: &&Instant| **it < Instant::ZERO + Duration::from_millis(3_000);
+    let before = |at: &&Instant| **at < Instant::ZERO + Duration::from_millis(3_000);
     assert_eq!(outcome.reconnections.iter().find(before), None);
     assert!(summary.counts.refused > 0, "{:?}", summary.counts);
     assert!(longest_gap_ms(summary) >= 2_400.0, "{} ms", longest_gap_ms(summary));
@@ -186,5 +188,5 @@ fn a_message_at_least_once_is_not_lost_on_a_link_with_losses() {
     let summary = &outcome.summary;
     assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
     // A lost segment waits for its retransmission, at least for a round trip.
-    assert!(summary.from_send.max().is_some_and(|it| millis(it) > 30.0));
+    assert!(summary.from_send.max().is_some_and(|latency| millis(latency) > 30.0));
 }

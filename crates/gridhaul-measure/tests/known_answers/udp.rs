@@ -20,7 +20,10 @@ fn udp_measures_the_delay_of_a_link() {
     let summary = &outcome.summary;
     assert_eq!((summary.counts.messages, summary.counts.lost), (200, 0), "{:?}", summary.counts);
     assert!(is_expected(summary), "{} ms", median(summary));
-    assert!(rows.iter().all(|row| row.latency_from_send().is_some_and(|it| millis(it) >= 20.0)));
+    assert!(
+        rows.iter()
+            .all(|row| row.latency_from_send().is_some_and(|latency| millis(latency) >= 20.0))
+    );
     assert_eq!(rows.len(), 300, "the rows contain the warm-up");
     assert_eq!(rows.iter().filter(|row| row.phase == Phase::WarmUp).count(), 100);
 }

@@ -64,8 +64,10 @@ fn a_saved_measurement_is_that_of_the_options() {
 #[test]
 fn a_scenario_is_searched_in_the_folder_of_the_file() {
     let is_possible = std::process::Command::new("unshare").args(["-n", "true"]).status();
-    if !has_tool(is_possible.is_ok_and(|it| it.success()), "the right to create network namespaces")
-    {
+    if !has_tool(
+        is_possible.is_ok_and(|status| status.success()),
+        "the right to create network namespaces",
+    ) {
         return;
     }
     let desk = tempfile::tempdir().unwrap();

@@ -91,8 +91,10 @@ fn a_report_is_one_file_with_all_charts_and_verdicts() {
         "reliability null --rate 1000 --messages 300 --no-floor -q --json --out results";
     let summary = summary(desk.path(), arguments);
     let classes = summary["classes"].as_array().unwrap();
-    assert!(classes.iter().any(|it| it["class"] == "TT6" && it["verdict"] == "not_measured"));
-    assert!(classes.iter().all(|it| it["checked"] == false && it["source"].is_string()));
+    assert!(
+        classes.iter().any(|class| class["class"] == "TT6" && class["verdict"] == "not_measured")
+    );
+    assert!(classes.iter().all(|class| class["checked"] == false && class["source"].is_string()));
     let page = fs::read_to_string(desk.path().join("results/report.html")).unwrap();
     assert_eq!(page.matches("<figure>").count(), 3, "{page}");
     assert!(page.contains("Application classes") && page.contains("TT6 *"));
@@ -224,8 +226,8 @@ fn repetitions_are_runs_of_their_own_with_a_spread() {
     let document = summary(desk.path(), arguments);
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 3, "{document}");
-    let medians = runs.iter().map(|it| &it["latency_from_send"]["quantiles"][2]["value_s"]);
-    let mut medians: Vec<_> = medians.map(|it| it.as_f64().unwrap()).collect();
+    let medians = runs.iter().map(|run| &run["latency_from_send"]["quantiles"][2]["value_s"]);
+    let mut medians: Vec<_> = medians.map(|median| median.as_f64().unwrap()).collect();
     medians.sort_by(f64::total_cmp);
     let spread = &document["between_runs"]["p50_s"];
     let found = ["least", "median", "largest"].map(|key| spread[key].as_f64().unwrap());

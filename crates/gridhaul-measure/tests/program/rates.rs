@@ -29,8 +29,10 @@ load = "bulk"
 #[test]
 fn the_highest_rate_is_that_of_the_link_or_the_machine_is_named_as_the_limit() {
     let is_possible = Command::new("unshare").args(["-n", "true"]).status();
-    if !has_tool(is_possible.is_ok_and(|it| it.success()), "the right to create network namespaces")
-    {
+    if !has_tool(
+        is_possible.is_ok_and(|status| status.success()),
+        "the right to create network namespaces",
+    ) {
         return;
     }
     let desk = tempfile::tempdir().unwrap();
@@ -52,7 +54,7 @@ fn the_highest_rate_is_that_of_the_link_or_the_machine_is_named_as_the_limit() {
         // On a busy machine: what is sustained is at least that, and never more than the link
         // carries.
         "machine" => {
-            assert!(sustained.is_none_or(|it| it <= 550.0), "{summary}");
+            assert!(sustained.is_none_or(|rate| rate <= 550.0), "{summary}");
             assert!(summary["disturbed_per_s"].is_number(), "{summary}");
         }
         other => panic!("{other}: {summary}"),

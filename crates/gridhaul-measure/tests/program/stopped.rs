@@ -16,7 +16,7 @@ fn run_with_stops(arguments: &str) -> Value {
     let identifier = program.id().to_string();
     let signal = |name: &str| {
         let sent = Command::new("kill").args([name, &identifier]).stderr(Stdio::null()).status();
-        sent.is_ok_and(|it| it.success())
+        sent.is_ok_and(|status| status.success())
     };
     // A receiver that waits for a message is interrupted when the process continues (signal(7)).
     while program.try_wait().unwrap().is_none() {
@@ -50,7 +50,8 @@ fn the_network_alone_is_measured_by_a_program_that_was_stopped() {
     let run = "latency mqtt --rate 100 --messages 50 --network-share --no-floor -q --json";
     let summary = run_with_stops(run);
     assert_eq!([&summary["lost"], &summary["fault"]], [&0.into(), &Value::Null], "{summary}");
-    let network = summary["classes"].as_array().unwrap().iter().find(|it| it["path"] == "network");
+    let network =
+        summary["classes"].as_array().unwrap().iter().find(|class| class["path"] == "network");
     assert_eq!(network.unwrap()["unsuccessful_low95"], 0.0, "{summary}");
 }
 

@@ -18,7 +18,7 @@ use gridhaul_scenario::units::Duration;
 use gridhaul_testing::has_program;
 
 use crate::peers::{Peer, messages, printed, python, receive};
-use crate::recorder::{Recorder, dissect};
+use crate::recorder::{Recorder, Segment, dissect};
 use crate::{assert_complete, plan, run, turn};
 
 const QUEUE: &str = "test-queue";
@@ -92,7 +92,7 @@ fn wrong_credentials_are_an_error(broker: &Broker) {
         let error = protocol.connect(&Sites::loopback()).unwrap_err();
         assert!(matches!(error, ProtocolError::Connect { .. }), "{error}");
         let text = error.to_string().to_lowercase();
-        let is_named = ["refused", "auth", "sasl"].iter().any(|it| text.contains(it));
+        let is_named = ["refused", "auth", "sasl"].iter().any(|word| text.contains(word));
         assert!(text.contains(&address.address.to_string()) && is_named, "{text}");
         assert!(!text.contains("wrong"), "the password is not printed: {text}");
     }
@@ -116,11 +116,10 @@ fn the_bytes_are_those_of_the_formula(broker: &Broker, folder: &Path) {
     let names =
         amqp_0_9_1::Names { exchange: 0, routing_key: QUEUE.len() as u64, consumer_tag: 31 };
     let with = |from_client, length: u64| {
-        let is_it = |it: &&_| {
-            let it: &crate::recorder::Segment = it;
-            it.from_client == from_client && it.bytes.len() as u64 == length
+        let is_own = |segment: &&Segment| {
+            segment.from_client == from_client && segment.bytes.len() as u64 == length
         };
-        segments.iter().filter(is_it).count()
+        segments.iter().filter(is_own).count()
     };
     let (published, delivered) =
         (with(true, 132 + names.publish_overhead()), with(false, 132 + names.deliver_overhead()));

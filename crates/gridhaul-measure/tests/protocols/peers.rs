@@ -45,8 +45,9 @@ pub(crate) fn python() -> Option<PathBuf> {
         return Some(python);
     }
     let provide = || -> Option<()> {
-        let run =
-            |command: &mut Command| command.status().is_ok_and(|it| it.success()).then_some(());
+        let run = |command: &mut Command| {
+            command.status().is_ok_and(|status| status.success()).then_some(())
+        };
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
         let requirements =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocols/requirements.txt");
@@ -160,18 +161,20 @@ fn pyzmq_and_pynng_send_and_receive() {
         let peer = Peer::start(&python, role, port, "");
         let endpoint = kind.endpoints().into_iter().nth(end).unwrap();
         let mut server = Server::accept(&listener, endpoint);
-        assert!(server.exchange(|it| it.is_ready()), "{role}");
+        assert!(server.exchange(|status| status.is_ready()), "{role}");
         if end == 1 {
             let mut received = Vec::new();
-            let is_complete = server.exchange(|it| {
-                received.extend(it.poll_message());
+            let is_complete = server.exchange(|status| {
+                received.extend(status.poll_message());
                 received.len() == messages().len()
             });
             assert!(is_complete, "{role}: {received:?}");
             assert_eq!(received, messages(), "{role}");
             peer.end();
         } else {
-            messages().iter().for_each(|it| server.endpoint.publish(it, Instant::ZERO).unwrap());
+            messages()
+                .iter()
+                .for_each(|status| server.endpoint.publish(status, Instant::ZERO).unwrap());
             server.exchange(|_| true);
             assert_eq!(peer.end(), printed(), "{role}");
         }
@@ -185,13 +188,13 @@ fn a_controlling_station_of_lib60870_reads_the_values() {
     let peer = Peer::start(&python, "iec104", listener.local_addr().unwrap().port(), "");
     let [endpoint, _] = DirectKind::Iec104(iec104::Window::STANDARD).endpoints();
     let mut server = Server::accept(&listener, endpoint);
-    assert!(server.exchange(|it| it.is_ready()));
+    assert!(server.exchange(|status| status.is_ready()));
     let values = [1.5_f32, -2.0, 50.25].map(f32::to_le_bytes).concat();
     server.endpoint.publish(&values, Instant::ZERO).unwrap();
     server.exchange(|_| true);
     let lines = peer.end();
     // The first object is the length, 12, as bits of a number.
-    let values: Vec<f32> = lines[0].split(' ').map(|it| it.parse().unwrap()).collect();
+    let values: Vec<f32> = lines[0].split(' ').map(|status| status.parse().unwrap()).collect();
     assert_eq!(values[1..], [1.5, -2.0, 50.25], "{lines:?}");
     assert_eq!(values[0].to_bits(), 12, "{lines:?}");
 }
@@ -204,7 +207,7 @@ fn publish_to(role: &str, kind: DirectKind, message: &[u8]) -> Option<Vec<String
     let mut peer = Peer::start(&python, role, listener.local_addr().unwrap().port(), "");
     let [endpoint, _] = kind.endpoints();
     let mut server = Server::accept(&listener, endpoint);
-    assert!(server.exchange(|it| it.is_ready()), "{role}");
+    assert!(server.exchange(|status| status.is_ready()), "{role}");
     server.endpoint.publish(message, Instant::ZERO).unwrap();
     // The connection may end before the program.
     server.exchange(|_| peer.has_ended());

@@ -104,7 +104,8 @@ fn pcap(port: u16, segments: &[Segment]) -> Vec<u8> {
     for word in [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 262_144, 228_u32] {
         file.extend(word.to_le_bytes());
     }
-    let connections = 1 + segments.iter().map(|it| usize::from(it.connection)).max().unwrap_or(0);
+    let connections =
+        1 + segments.iter().map(|segment| usize::from(segment.connection)).max().unwrap_or(0);
     let mut sent = vec![[1_u32; 2]; connections];
     for (number, segment) in segments.iter().enumerate() {
         let client = 40_000 + segment.connection;

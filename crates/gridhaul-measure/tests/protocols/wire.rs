@@ -145,7 +145,7 @@ fn capture(port: u16, fields: &[&str], work: impl FnOnce()) -> Vec<Vec<u64>> {
     kill_process(Pid::from_child(&tshark), Signal::INT).unwrap();
     tshark.wait().unwrap();
     let rows = printed.join().unwrap();
-    rows.iter().map(|row| row.split('\t').map(|it| it.parse().unwrap()).collect()).collect()
+    rows.iter().map(|row| row.split('\t').map(|field| field.parse().unwrap()).collect()).collect()
 }
 
 /// The layers of captured packets: the messages and headers of MQTT, and the headers below for each
@@ -201,12 +201,13 @@ fn tls_adds_the_bytes_of_a_record_to_each_message() {
     let expected = 132 + publish.overhead(132) + tls::RECORD_OVERHEAD;
     let segments = recorder.segments();
     for from_client in [true, false] {
-        let is_it =
-            |it: &&Segment| it.from_client == from_client && it.bytes.len() as u64 == expected;
+        let is_it = |segment: &&Segment| {
+            segment.from_client == from_client && segment.bytes.len() as u64 == expected
+        };
         let found = segments.iter().filter(is_it).count();
         // A busy machine joins some messages in a segment.
         assert!(found > 75, "{found} of 150, from the client: {from_client}");
     }
-    let text: Vec<u8> = segments.iter().flat_map(|it| it.bytes.clone()).collect();
-    assert!(!text.windows(10).any(|it| it == b"test-topic"), "the topic is encrypted");
+    let text: Vec<u8> = segments.iter().flat_map(|segment| segment.bytes.clone()).collect();
+    assert!(!text.windows(10).any(|bytes| bytes == b"test-topic"), "the topic is encrypted");
 }

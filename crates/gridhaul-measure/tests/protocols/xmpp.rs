@@ -173,7 +173,7 @@ proptest! {
     ) {
         let mut sender = bound();
         output(&mut sender);
-        messages.iter().for_each(|it| sender.publish(it, NOW).unwrap());
+        messages.iter().for_each(|message| sender.publish(message, NOW).unwrap());
         let server = [HEADER, MECHANISMS, SUCCESS, HEADER, FEATURES, BOUND].concat();
             let server = server + &output(&mut sender);
         let mut receiver = client();
@@ -268,14 +268,15 @@ fn the_bytes_are_those_of_the_formula(server: &Broker) {
     let mut segments = recorder.segments();
     // tshark reports the tag that ends a stream as an error of XML, because the segment does not
     // contain its start.
-    segments.retain(|it| it.bytes != b"</stream:stream>");
+    segments.retain(|segment| segment.bytes != b"</stream:stream>");
     let folder = tempfile::tempdir().unwrap();
     dissect(folder.path(), 5222, "xmpp", &segments, &[]);
     let length = |role: &str| format!("gridhaul@localhost/test-{role}").len() as u64;
     let stanza = Stanza { to: length("subscriber"), from: length("publisher"), language: 2 };
     let with = |from_client, length: u64| {
-        let is_it =
-            |it: &&Segment| it.from_client == from_client && it.bytes.len() as u64 == length;
+        let is_it = |segment: &&Segment| {
+            segment.from_client == from_client && segment.bytes.len() as u64 == length
+        };
         segments.iter().filter(is_it).count()
     };
     let published = with(true, 132 + stanza.publish_overhead(132));

@@ -69,7 +69,9 @@ fn sightings(tap: &mut Tap, packets: &[(u64, bool, Vec<u8>)]) -> Vec<(u64, Captu
             ether_type: 0x0800,
             bytes,
         };
-        tap.handle_packet(&packet, &mut |it| found.push((it.sequence, it.point, it.at.as_nanos())));
+        tap.handle_packet(&packet, &mut |sighting| {
+            found.push((sighting.sequence, sighting.point, sighting.at.as_nanos()));
+        });
     }
     found
 }
@@ -147,7 +149,7 @@ fn datagrams_and_frames_carry_whole_messages() {
     let packet =
         CapturedPacket { at: Instant::ZERO, outgoing: true, ether_type: 0x88ba, bytes: &frame };
     let mut found = Vec::new();
-    tap.handle_packet(&packet, &mut |it| found.push(it));
+    tap.handle_packet(&packet, &mut |sighting| found.push(sighting));
     let (sequence, point) = (7, CapturePoint::PublisherDeparture);
     assert_eq!(found, [Sighting { sequence, point, at: Instant::ZERO }]);
 }

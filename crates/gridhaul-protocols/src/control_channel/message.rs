@@ -253,12 +253,12 @@ fn check_clients(clients: &ClientSettings) -> Result<(), String> {
 
 fn check_broker(broker: &BrokerAddress) -> Result<(), String> {
     let credentials = broker.credentials.iter();
-    let names = broker.tls.iter().map(|it| &it.name);
-    let mut texts = credentials.flat_map(|it| [&it.user, &it.password]).chain(names);
+    let names = broker.tls.iter().map(|tls| &tls.name);
+    let mut texts = credentials.flat_map(|login| [&login.user, &login.password]).chain(names);
     if texts.any(|text| text.len() > TEXT_MAX) {
         return Err(format!("broker: expected at most {TEXT_MAX} B in user, password and name"));
     }
-    if broker.tls.as_ref().is_some_and(|it| it.authorities.len() > AUTHORITIES_MAX) {
+    if broker.tls.as_ref().is_some_and(|tls| tls.authorities.len() > AUTHORITIES_MAX) {
         return Err(format!(
             "broker: the certificates of authorities have more than {AUTHORITIES_MAX} B; name a \
              file with the authority of the broker only"
@@ -303,10 +303,13 @@ mod tests {
             is_continued: false,
         };
         let parts = report.clone().split();
-        assert_eq!(parts.iter().map(|it| it.is_continued).collect::<Vec<_>>(), [true, true, false]);
-        assert_eq!(parts.iter().map(|it| it.arrivals.len()).sum::<usize>(), 2_500);
-        assert_eq!(parts.iter().map(|it| it.corrupt.len()).sum::<usize>(), 1_200);
-        assert_eq!(parts.iter().map(|it| it.foreign).max(), Some(u64::MAX));
+        assert_eq!(
+            parts.iter().map(|part| part.is_continued).collect::<Vec<_>>(),
+            [true, true, false]
+        );
+        assert_eq!(parts.iter().map(|part| part.arrivals.len()).sum::<usize>(), 2_500);
+        assert_eq!(parts.iter().map(|part| part.corrupt.len()).sum::<usize>(), 1_200);
+        assert_eq!(parts.iter().map(|part| part.foreign).max(), Some(u64::MAX));
         for part in parts {
             let mut bytes = Vec::new();
             write_message(&Reply::Report(part), &mut bytes);

@@ -78,11 +78,11 @@ fn is_for_subscriber(read: &Frame, sent: &Frame) -> bool {
     let names = match (&read.pdu, &sent.pdu) {
         (Pdu::SampledValues(read), Pdu::SampledValues(sent)) => {
             let names = |pdu: &SampledValues| {
-                let of = |asdu: &Asdu| {
+                let identity = |asdu: &Asdu| {
                     let Asdu { id, data_set, revision, samples, .. } = asdu;
                     (id.clone(), data_set.clone(), *revision, samples.len())
                 };
-                pdu.asdus.iter().map(of).collect::<Vec<_>>()
+                pdu.asdus.iter().map(identity).collect::<Vec<_>>()
             };
             names(read) == names(sent)
         }

@@ -130,18 +130,20 @@ fn expected(frame: &Frame) -> Vec<String> {
             let join = |text: Vec<Option<String>>| {
                 text.into_iter().flatten().collect::<Vec<_>>().join(",")
             };
-            fields.push(join(asdus.iter().map(|it| Some(it.id.clone())).collect()));
-            fields.push(join(asdus.iter().map(|it| it.data_set.clone()).collect()));
-            fields.push(join(asdus.iter().map(|it| Some(it.sample_count.to_string())).collect()));
-            fields.push(join(asdus.iter().map(|it| Some(it.revision.to_string())).collect()));
+            fields.push(join(asdus.iter().map(|asdu| Some(asdu.id.clone())).collect()));
+            fields.push(join(asdus.iter().map(|asdu| asdu.data_set.clone()).collect()));
+            fields
+                .push(join(asdus.iter().map(|asdu| Some(asdu.sample_count.to_string())).collect()));
+            fields.push(join(asdus.iter().map(|asdu| Some(asdu.revision.to_string())).collect()));
             let synchronised =
-                |it: Synchronisation| if it == Synchronisation::Global { 2 } else { 0 };
-            let sources = asdus.iter().map(|it| Some(synchronised(it.synchronisation).to_string()));
+                |source: Synchronisation| if source == Synchronisation::Global { 2 } else { 0 };
+            let sources =
+                asdus.iter().map(|asdu| Some(synchronised(asdu.synchronisation).to_string()));
             fields.push(join(sources.collect()));
-            let rate = |it: u16| it.to_string();
-            fields.push(join(asdus.iter().map(|it| it.sample_rate.map(rate)).collect()));
+            let rate = |number: u16| number.to_string();
+            fields.push(join(asdus.iter().map(|asdu| asdu.sample_rate.map(rate)).collect()));
             let mode = |_| String::from("1");
-            fields.push(join(asdus.iter().map(|it| it.sample_mode.map(mode)).collect()));
+            fields.push(join(asdus.iter().map(|asdu| asdu.sample_mode.map(mode)).collect()));
             fields.extend(vec![String::new(); 9]);
         }
         Pdu::Goose(goose) => {

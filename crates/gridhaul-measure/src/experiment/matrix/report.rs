@@ -82,7 +82,8 @@ fn numbers(done: &Done) -> Vec<String> {
         Some(it.max_s),
         Some(it.mean_s),
     ];
-    let ms = times.map(|time| time.map_or_else(|| UNKNOWN.into(), |it| format!("{:.3}", it * 1e3)));
+    let ms = times
+        .map(|time| time.map_or_else(|| UNKNOWN.into(), |seconds| format!("{:.3}", seconds * 1e3)));
     let counts = [format!("{}{mark}", it.messages), it.missing.to_string()];
     counts.into_iter().chain(ms).collect()
 }
@@ -99,26 +100,26 @@ fn charts(axes: &[Axis], done: &[Done]) -> Vec<Chart> {
     let series = varied.iter().copied().rfind(|&index| Some(index) != groups);
     let is_outer = |index: &usize| Some(*index) != groups && Some(*index) != series;
     let outer: Vec<_> = varied.into_iter().filter(is_outer).collect();
-    let name = |it: &Done, axis: Option<usize>| {
+    let name = |row: &Done, axis: Option<usize>| {
         let Some(index) = axis else { return String::new() };
-        let value = it.values[index].as_deref().unwrap_or(UNKNOWN);
+        let value = row.values[index].as_deref().unwrap_or(UNKNOWN);
         format!("{} {value}", axes[index].name)
     };
-    let title = |it: &Done| {
-        let parts: Vec<_> = outer.iter().map(|&index| name(it, Some(index))).collect();
+    let title = |row: &Done| {
+        let parts: Vec<_> = outer.iter().map(|&index| name(row, Some(index))).collect();
         if parts.is_empty() { "Latency".to_owned() } else { parts.join(", ") }
     };
     let mut charts = Vec::new();
     for heading in distinct(done.iter().map(title)) {
-        let cells: Vec<_> = done.iter().filter(|it| title(it) == heading).collect();
-        let group_names = distinct(cells.iter().map(|it| name(it, groups)));
+        let cells: Vec<_> = done.iter().filter(|row| title(row) == heading).collect();
+        let group_names = distinct(cells.iter().map(|row| name(row, groups)));
         let plot = box_plot(heading, ChartAxis::new("latency", "s").log(), group_names.clone());
-        let plot = distinct(cells.iter().map(|it| name(it, series))).into_iter().fold(
+        let plot = distinct(cells.iter().map(|row| name(row, series))).into_iter().fold(
             plot,
             |plot, part| {
                 let boxes = group_names.iter().map(|group| {
                     let is_here =
-                        |it: &&&Done| name(it, groups) == *group && name(it, series) == part;
+                        |row: &&&Done| name(row, groups) == *group && name(row, series) == part;
                     cells.iter().find(is_here)?.result.as_ref().map(CellResult::statistics)
                 });
                 plot.with(part.clone(), boxes.collect::<Vec<_>>())

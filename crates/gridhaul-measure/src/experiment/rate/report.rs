@@ -44,7 +44,7 @@ fn document(measurement: &Measurement, settings: &RateExperiment, search: &Searc
 
 fn table(settings: &RateExperiment, search: &Search) -> TextTable {
     let known = |value: Option<f64>| value.map_or_else(|| format::UNKNOWN.into(), format::number);
-    let millis = |seconds: Option<f64>| known(seconds.map(|it| (it * 1e6).round() / 1e3));
+    let millis = |seconds: Option<f64>| known(seconds.map(|time| (time * 1e6).round() / 1e3));
     let rows = search.trials.iter().map(|trial| {
         vec![
             trial.reason.as_deref().unwrap_or("sustained").to_owned(),

@@ -87,8 +87,8 @@ pub(super) fn trial(
     };
     let sent = send(&plan, &mut log)?;
     let outcome = &sent.outcome;
-    let medians = halves.into_inner().map(|half| half.quantile(0.5).map(|it| it.value));
-    let seconds = |it: Option<Duration>| it.map(Duration::as_secs_f64);
+    let medians = halves.into_inner().map(|half| half.quantile(0.5).map(|quantile| quantile.value));
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
     // A trial that ended early shows nothing about its rate.
     let (result, reason) = match &outcome.fault {
         Some(fault) => (None, Some(fault.clone())),
@@ -110,7 +110,7 @@ pub(super) fn trial(
 }
 
 fn lateness(outcome: &Outcome) -> Option<Duration> {
-    outcome.summary.lateness.quantile(0.98).map(|it| it.value)
+    outcome.summary.lateness.quantile(0.98).map(|quantile| quantile.value)
 }
 
 /// Outcome of a complete trial, with the reason if the rate is not sustained.

@@ -19,13 +19,13 @@ pub(in crate::experiment) fn report(command: &str, runs: &[Repetition]) -> Repor
             (quantity.key.to_owned(), spread.map_or(Value::Null, spread_json))
         })
         .collect();
-    let verdicts: Vec<_> = runs.iter().map(|it| &it.verdicts).collect();
+    let verdicts: Vec<_> = runs.iter().map(|run| &run.verdicts).collect();
     let document = json!({
         "gridhaul": env!("CARGO_PKG_VERSION"),
         "command": command,
         "between_runs": between,
         "classes": tally_json(&verdicts),
-        "runs": runs.iter().map(|it| &it.summary).collect::<Vec<_>>(),
+        "runs": runs.iter().map(|run| &run.summary).collect::<Vec<_>>(),
     });
     let tables = vec![table(runs, &spreads), tally(&verdicts)];
     let is_class_not_met = runs.iter().any(Repetition::is_class_not_met);
@@ -38,8 +38,8 @@ fn spread_json(spread: Spread) -> Value {
         "median": spread.median,
         "least": spread.min,
         "largest": spread.max,
-        "median_low95": spread.interval.map(|it| it[0]),
-        "median_high95": spread.interval.map(|it| it[1]),
+        "median_low95": spread.interval.map(|interval| interval[0]),
+        "median_high95": spread.interval.map(|interval| interval[1]),
     })
 }
 
@@ -58,14 +58,14 @@ fn table(runs: &[Repetition], spreads: &[Option<Spread>]) -> TextTable {
     }
     let row = |name: &str, of: fn(&Spread) -> f64| {
         let cells = [name, "", ""].map(str::to_owned).into_iter();
-        cells.chain(spreads.iter().map(|it| milliseconds(it.as_ref().map(of)))).collect()
+        cells.chain(spreads.iter().map(|spread| milliseconds(spread.as_ref().map(of)))).collect()
     };
     rows.extend([
-        row("median", |it| it.median),
-        row("least", |it| it.min),
-        row("largest", |it| it.max),
+        row("median", |spread| spread.median),
+        row("least", |spread| spread.min),
+        row("largest", |spread| spread.max),
     ]);
-    let headings = Quantity::ALL.map(|it| it.heading);
+    let headings = Quantity::ALL.map(|quantity| quantity.heading);
     let title = runs.first().map_or("", |run| run.title.as_str());
     TextTable {
         title: format!("{title}: {} runs, latency from the send time", runs.len()),
@@ -101,7 +101,7 @@ fn note(runs: &[Repetition], medians: Option<Spread>) -> String {
             None => "at least six runs are needed for a confidence interval of the median".into(),
         });
     }
-    if runs.iter().any(|it| it.is_invalid) {
+    if runs.iter().any(|run| run.is_invalid) {
         lines.push("* the generator was late: lateness could explain a part of the result".into());
     }
     lines.join("\n")

@@ -8,14 +8,16 @@ use crate::message_sizes::message_sizes;
 /// Table 5 of RESERVE D4.6 and its formulas.
 #[must_use]
 pub fn table_5(comparisons: &[Comparison]) -> TextTable {
-    let names = comparisons.iter().map(|it| it.name.clone());
-    let layers = comparisons.first().map_or(0, |it| it.rows.len());
+    let names = comparisons.iter().map(|comparison| comparison.name.clone());
+    let layers = comparisons.first().map_or(0, |comparison| comparison.rows.len());
     let mut rows = Vec::new();
     for layer in 0..layers {
-        let of = |cell: &dyn Fn(&Comparison) -> String| comparisons.iter().map(cell).collect();
+        let cells = |cell: &dyn Fn(&Comparison) -> String| comparisons.iter().map(cell).collect();
         let name = comparisons[0].rows[layer].layer;
-        let report: Vec<_> = of(&|it| format!("{}", it.rows[layer].report_bytes));
-        let formula: Vec<_> = of(&|it| format!("{:.1}", it.rows[layer].formula_bytes));
+        let report: Vec<_> =
+            cells(&|comparison| format!("{}", comparison.rows[layer].report_bytes));
+        let formula: Vec<_> =
+            cells(&|comparison| format!("{:.1}", comparison.rows[layer].formula_bytes));
         rows.push([vec![name.into(), "report".into()], report].concat());
         rows.push([vec![String::new(), "formula".into()], formula].concat());
     }
@@ -35,17 +37,18 @@ pub fn table_5(comparisons: &[Comparison]) -> TextTable {
 /// Protocol bytes of each leg, and the payload that the report determines.
 #[must_use]
 pub fn payloads(comparisons: &[Comparison]) -> TextTable {
-    let interval = |it: Interval, digits| format!("{:.digits$} to {:.digits$}", it.low, it.high);
-    let row = |it: &Comparison| {
-        let total = it.rows.last().map_or(0.0, |row| row.formula_bytes);
+    let interval =
+        |range: Interval, digits| format!("{:.digits$} to {:.digits$}", range.low, range.high);
+    let row = |comparison: &Comparison| {
+        let total = comparison.rows.last().map_or(0.0, |row| row.formula_bytes);
         vec![
-            it.name.clone(),
-            format!("{}", it.publish_overhead_bytes),
-            format!("{}", it.deliver_overhead_bytes),
-            interval(it.mean_payload_table_5, 2),
-            interval(it.mean_payload_tables_4_and_5, 2),
+            comparison.name.clone(),
+            format!("{}", comparison.publish_overhead_bytes),
+            format!("{}", comparison.deliver_overhead_bytes),
+            interval(comparison.mean_payload_table_5, 2),
+            interval(comparison.mean_payload_tables_4_and_5, 2),
             format!("{total:.1}"),
-            interval(it.total_table_4, 1),
+            interval(comparison.total_table_4, 1),
         ]
     };
     let headers = [

@@ -1,4 +1,4 @@
-//! How much is measured.
+//! Extent of the measurements.
 
 use std::time;
 
@@ -16,7 +16,7 @@ const OUTAGES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)]
 /// connection.
 const QUICK_OUTAGES: [Duration; 1] = [Duration::from_secs(3)];
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     /// Protocols of each system.

@@ -73,12 +73,16 @@ impl Latency<'_> {
     }
 
     fn by_protocol(&self, title: &str, system: &'static str, protocols: &[&'static str]) -> Chart {
-        let keys: Vec<_> = protocols.iter().map(|it| CellKey::uplink(system, it, 0)).collect();
+        let keys: Vec<_> =
+            protocols.iter().map(|protocol| CellKey::uplink(system, protocol, 0)).collect();
         self.with_rates(plot(title, protocols), &keys)
     }
 
     fn by_system(&self, title: &str, protocol: &'static str) -> Chart {
-        self.with_rates(plot(title, &SYSTEMS), &SYSTEMS.map(|it| CellKey::uplink(it, protocol, 0)))
+        self.with_rates(
+            plot(title, &SYSTEMS),
+            &SYSTEMS.map(|system| CellKey::uplink(system, protocol, 0)),
+        )
     }
 
     fn nagle(&self) -> Chart {
@@ -91,7 +95,7 @@ impl Latency<'_> {
     /// JSON against Protobuf, and 10 against 100 values.
     fn encodings(&self, title: &str, system: &'static str) -> Chart {
         let groups = ["MQTT, Protobuf", "MQTT, JSON", "AMQP, Protobuf", "AMQP, JSON"];
-        let of = |values: u32| {
+        let keys = |values: u32| {
             ["mqtt", AMQP].into_iter().flat_map(move |protocol| {
                 ["protobuf", "json"].map(|encoding| CellKey {
                     encoding,
@@ -101,7 +105,7 @@ impl Latency<'_> {
             })
         };
         let chart = [10, 100].into_iter().fold(plot(title, &groups), |chart, values| {
-            chart.with(format!("{values} values"), of(values).map(|key| self.find(key)))
+            chart.with(format!("{values} values"), keys(values).map(|key| self.find(key)))
         });
         chart.into()
     }
@@ -114,20 +118,26 @@ fn plot(title: &str, groups: &[&str]) -> BoxPlot {
 /// The box of a cell: each number is the median over its repetitions, the largest value that of
 /// all.
 fn statistics(cell: &Cell) -> Option<BoxStatistics> {
-    let boxes: Vec<_> = cell.valid().map(|it| it.statistics()).collect();
+    let boxes: Vec<_> = cell.valid().map(|repetition| repetition.statistics()).collect();
     let median = |of: &dyn Fn(&BoxStatistics) -> f64| {
         let mut values: Vec<_> = boxes.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         let count = values.len();
         Some(0.5 * (values.get(count.checked_sub(1)? / 2)? + values.get(count / 2)?))
     };
-    let has_tail = boxes.iter().all(|it| it.tail.is_some());
+    let has_tail = boxes.iter().all(|numbers| numbers.tail.is_some());
     Some(BoxStatistics {
-        whiskers: [median(&|it| it.whiskers[0])?, median(&|it| it.whiskers[1])?],
-        quartiles: [median(&|it| it.quartiles[0])?, median(&|it| it.quartiles[1])?],
-        mean: median(&|it| it.mean)?,
-        tail: if has_tail { median(&|it| it.tail.unwrap_or(f64::NAN)) } else { None },
-        max: boxes.iter().map(|it| it.max).reduce(f64::max)?,
+        whiskers: [
+            median(&|numbers| numbers.whiskers[0])?,
+            median(&|numbers| numbers.whiskers[1])?,
+        ],
+        quartiles: [
+            median(&|numbers| numbers.quartiles[0])?,
+            median(&|numbers| numbers.quartiles[1])?,
+        ],
+        mean: median(&|numbers| numbers.mean)?,
+        tail: if has_tail { median(&|numbers| numbers.tail.unwrap_or(f64::NAN)) } else { None },
+        max: boxes.iter().map(|numbers| numbers.max).reduce(f64::max)?,
     })
 }
 
@@ -144,7 +154,7 @@ fn figure_9(tables: &Tables, series: &[Measured]) -> Chart {
         let it = &column.bytes;
         let report = [it.ethernet, it.ip, it.transport, it.protocol, it.payload];
         add(format!("{}: report", column.name), report);
-        for it in series.iter().filter(|it| it.column == column.name) {
+        for it in series.iter().filter(|measured| measured.column == column.name) {
             let broker = if it.broker == "mosquitto" { ", mosquitto" } else { "" };
             add(format!("{}: measured{broker}", column.name), measured_layers(it));
         }
@@ -163,7 +173,13 @@ fn figure_9(tables: &Tables, series: &[Measured]) -> Chart {
 /// once.
 pub(super) fn measured_layers(it: &Measured) -> [f64; 5] {
     let found = it.phases.messages;
-    let of = |bytes: u64| it.per_message(bytes);
-    let protocol = of(found.application) - it.payload_bytes;
-    [of(found.ethernet + found.vlan), of(found.ip), of(found.transport), protocol, it.payload_bytes]
+    let per_message = |bytes: u64| it.per_message(bytes);
+    let protocol = per_message(found.application) - it.payload_bytes;
+    [
+        per_message(found.ethernet + found.vlan),
+        per_message(found.ip),
+        per_message(found.transport),
+        protocol,
+        it.payload_bytes,
+    ]
 }

@@ -233,14 +233,17 @@ fn report(summary: &str, charts: Vec<Chart>, tables: &[TextTable]) -> String {
 fn failures(measured: &Measurements<'_>) -> Vec<String> {
     let &Measurements { cells, outages, series } = measured;
     let cells =
-        cells.iter().filter_map(|it| Some(format!("{}: {}", it.command, it.error.as_ref()?)));
-    let series = series.iter().filter(|it| !it.is_complete()).map(|it| {
-        let fault =
-            it.fault.as_deref().unwrap_or("not all messages arrived, or packets were not captured");
-        format!("test 8, {}: {fault}", it.column)
+        cells.iter().filter_map(|cell| Some(format!("{}: {}", cell.command, cell.error.as_ref()?)));
+    let series = series.iter().filter(|measured| !measured.is_complete()).map(|measured| {
+        let fault = measured
+            .fault
+            .as_deref()
+            .unwrap_or("not all messages arrived, or packets were not captured");
+        format!("test 8, {}: {fault}", measured.column)
     });
-    let outages =
-        outages.iter().filter_map(|it| Some(format!("{}: {}", it.command, it.error.as_ref()?)));
+    let outages = outages
+        .iter()
+        .filter_map(|outage| Some(format!("{}: {}", outage.command, outage.error.as_ref()?)));
     cells.chain(series).chain(outages).collect()
 }
 

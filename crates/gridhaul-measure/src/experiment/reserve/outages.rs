@@ -308,8 +308,8 @@ fn measured(
     let counts = run.outcome.summary.counts;
     Ok(OutageCell {
         unavailable_s: Some(outage[1].since(outage[0]).as_secs_f64()),
-        without_arrival_s: recovery.as_ref().map(|it| it.gap.as_secs_f64()),
-        first_arrival_after_end_s: recovery.map(|it| it.first_after.as_secs_f64()),
+        without_arrival_s: recovery.as_ref().map(|recovery| recovery.gap.as_secs_f64()),
+        first_arrival_after_end_s: recovery.map(|recovery| recovery.first_after.as_secs_f64()),
         later_with_arrivals,
         later,
         lost: counts.lost,

@@ -12,7 +12,7 @@ use crate::measurement::{
     Record, SampledValuesSettings, ScheduleSettings, StartedBroker, SubscriberEnd, UdpSettings,
 };
 
-/// The test systems of the report, which the presets stand for.
+/// Presets that represent the test systems of the report.
 pub(super) const SYSTEMS: [&str; 3] = ["ethernet", "5g-prototype", "5g-ready"];
 
 /// The protocols of the figures.
@@ -179,7 +179,7 @@ impl Cell {
 
     /// Repetitions that the machine has not disturbed.
     pub(super) fn valid(&self) -> impl Iterator<Item = &CellResult> {
-        self.repetitions.iter().filter(|it| it.invalid.is_empty())
+        self.repetitions.iter().filter(|repetition| repetition.invalid.is_empty())
     }
 
     /// Number of repetitions that the machine has disturbed: they are not evaluated.
@@ -242,12 +242,12 @@ pub(super) fn groups(extent: &Extent) -> Vec<Group> {
     };
     let is_frame = |protocol: &str| protocol == "sv";
     for (system, protocols) in SYSTEMS.into_iter().zip(extent.protocols) {
-        let of = |frames: bool| {
+        let keys = |frames: bool| {
             let own = protocols.iter().filter(move |protocol| is_frame(protocol) == frames);
             own.flat_map(|protocol| at_rates(CellKey::uplink(system, protocol, 0)))
         };
-        let mut packets: Vec<_> = of(false).collect();
-        let mut frames: Vec<_> = of(true).collect();
+        let mut packets: Vec<_> = keys(false).collect();
+        let mut frames: Vec<_> = keys(true).collect();
         if system == "5g-ready" {
             packets.extend(at_rates(CellKey::uplink(system, "mqtt", 0).with(Variant::Nagle)));
             let fast = extent.fast_rates.iter();
@@ -282,16 +282,19 @@ fn sizes_and_encodings(
     let json = |key: CellKey| CellKey { encoding: "json", ..key };
     let large = |key: CellKey| CellKey { values: 100, ..key };
     for (system, protocols) in SYSTEMS.into_iter().zip(extent.protocols) {
-        let with_broker = protocols.iter().filter(|it| ["mqtt", AMQP].contains(*it));
+        let with_broker = protocols.iter().filter(|protocol| ["mqtt", AMQP].contains(*protocol));
         let jsons = with_broker.flat_map(|protocol| {
             let key = json(CellKey::uplink(system, protocol, 100));
             [key, large(key)]
         });
-        let packets = protocols.iter().filter(|it| **it != "sv");
-        let packets = packets.flat_map(|it| at_rates(large(CellKey::uplink(system, it, 0))));
+        let packets = protocols.iter().filter(|protocol| **protocol != "sv");
+        let packets =
+            packets.flat_map(|protocol| at_rates(large(CellKey::uplink(system, protocol, 0))));
         add(jsons.chain(packets).collect());
-        let frames = protocols.iter().filter(|it| **it == "sv");
-        add(frames.flat_map(|it| at_rates(large(CellKey::uplink(system, it, 0)))).collect());
+        let frames = protocols.iter().filter(|protocol| **protocol == "sv");
+        add(frames
+            .flat_map(|protocol| at_rates(large(CellKey::uplink(system, protocol, 0))))
+            .collect());
     }
     add(at_rates(CellKey::uplink("ethernet", "mqtt", 0).with(Variant::Mosquitto)));
 }

@@ -27,7 +27,7 @@ pub(super) fn test_table(tables: &Tables, claims: &[Claim]) -> TextTable {
         ];
         let verdict: Vec<_> = counts
             .iter()
-            .filter(|it| it.0 > 0)
+            .filter(|count| count.0 > 0)
             .map(|(count, text)| format!("{count} {text}"))
             .collect();
         let verdict =
@@ -129,7 +129,7 @@ fn numbers(cell: &Cell) -> Vec<String> {
         return ["0".into(), late, reason].into_iter().chain(rest).collect();
     }
     let sorted = |of: fn(&CellResult) -> f64| {
-        let mut values: Vec<_> = valid.iter().map(|it| of(it)).collect();
+        let mut values: Vec<_> = valid.iter().map(|repetition| of(repetition)).collect();
         values.sort_by(f64::total_cmp);
         values
     };
@@ -138,19 +138,21 @@ fn numbers(cell: &Cell) -> Vec<String> {
         0.5 * (values[(values.len() - 1) / 2] + values[values.len() / 2])
     };
     let ms = |seconds: f64| format!("{:.3}", seconds * 1e3);
-    let means = sorted(|it| it.mean_s);
-    let max = sorted(|it| it.max_s);
-    let sum = |of: fn(&CellResult) -> u64| valid.iter().map(|it| of(it)).sum::<u64>().to_string();
+    let means = sorted(|repetition| repetition.mean_s);
+    let max = sorted(|repetition| repetition.max_s);
+    let sum = |of: fn(&CellResult) -> u64| {
+        valid.iter().map(|repetition| of(repetition)).sum::<u64>().to_string()
+    };
     vec![
         valid.len().to_string(),
         late,
-        sum(|it| it.messages),
-        sum(|it| it.missing),
-        ms(median(|it| it.p2_s)),
-        ms(median(|it| it.mean_s)),
+        sum(|repetition| repetition.messages),
+        sum(|repetition| repetition.missing),
+        ms(median(|repetition| repetition.p2_s)),
+        ms(median(|repetition| repetition.mean_s)),
         ms(means[0]),
         ms(means[means.len() - 1]),
-        ms(median(|it| it.p98_s)),
+        ms(median(|repetition| repetition.p98_s)),
         ms(max[max.len() - 1]),
     ]
 }
@@ -161,10 +163,11 @@ pub(super) fn table_4(tables: &Tables, series: &[Measured]) -> TextTable {
     for column in &tables.column {
         let Column { packets, bandwidth_kbit_s, traffic_mib, .. } = column;
         let report = [packets.to_string(), String::new(), String::new(), String::new()];
-        let report =
-            report.into_iter().chain([bandwidth_kbit_s, traffic_mib].map(|it| format!("{it:.2}")));
+        let report = report
+            .into_iter()
+            .chain([bandwidth_kbit_s, traffic_mib].map(|number| format!("{number:.2}")));
         rows.push([vec![column.name.clone(), "report".into()], report.collect()].concat());
-        let own: Vec<_> = series.iter().filter(|it| it.column == column.name).collect();
+        let own: Vec<_> = series.iter().filter(|measured| measured.column == column.name).collect();
         if own.is_empty() {
             rows.push(vec![
                 column.name.clone(),
@@ -225,7 +228,7 @@ pub(super) fn measured_table_5(tables: &Tables, series: &[Measured]) -> TextTabl
             [vec![column.name.clone(), source], bytes.to_vec()].concat()
         };
         rows.push(row("report".into(), report.map(|bytes| format!("{bytes}"))));
-        for it in series.iter().filter(|it| it.column == column.name) {
+        for it in series.iter().filter(|measured| measured.column == column.name) {
             let [ethernet, ip, transport, protocol, payload] = measured_layers(it);
             let total = ethernet + ip + transport + protocol + payload;
             let bytes = [ethernet, ip, transport, protocol, payload, total];
@@ -247,11 +250,12 @@ pub(super) fn measured_table_5(tables: &Tables, series: &[Measured]) -> TextTabl
 
 /// The outages.
 pub(super) fn outage_table(outages: &[OutageCell]) -> TextTable {
-    let seconds = |value: Option<f64>| value.map_or_else(|| "–".into(), |it| format!("{it:.3}"));
-    let rows = outages.iter().map(|it| {
-        let case = &it.case;
+    let seconds =
+        |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+    let rows = outages.iter().map(|cell| {
+        let case = &cell.case;
         let broker = if case.mosquitto { ", mosquitto" } else { "" };
-        let recovers = match it.recovers() {
+        let recovers = match cell.recovers() {
             Some(true) => "yes",
             Some(false) => "no",
             None => "undecided",
@@ -263,15 +267,15 @@ pub(super) fn outage_table(outages: &[OutageCell]) -> TextTable {
                 super::outages::Fault::Link => "link".into(),
                 super::outages::Fault::Broker => "broker".into(),
             },
-            seconds(it.unavailable_s),
+            seconds(cell.unavailable_s),
             recovers.to_owned(),
-            seconds(it.first_arrival_after_end_s),
-            it.lost.to_string(),
-            it.refused.to_string(),
-            it.reconnections.to_string(),
+            seconds(cell.first_arrival_after_end_s),
+            cell.lost.to_string(),
+            cell.refused.to_string(),
+            cell.reconnections.to_string(),
         ]
     });
-    let errors: Vec<_> = outages.iter().filter_map(|it| it.error.as_deref()).collect();
+    let errors: Vec<_> = outages.iter().filter_map(|cell| cell.error.as_deref()).collect();
     table(
         "Outages: 100 messages/s, links of the 5G-ready system or the broker",
         &[
@@ -300,7 +304,7 @@ fn table(
 ) -> TextTable {
     TextTable {
         title: title.into(),
-        headers: headers.iter().map(|it| (*it).to_owned()).collect(),
+        headers: headers.iter().map(|header| (*header).to_owned()).collect(),
         rows,
         key_columns,
         note: Some(note.to_owned()).filter(|note| !note.is_empty()),
@@ -309,6 +313,7 @@ fn table(
 
 /// Number of cells with too few repetitions because the machine disturbed them, of all.
 pub(super) fn late_cells(cells: &[Cell], repetitions: u32) -> [usize; 2] {
-    let is_late = |it: &&Cell| it.disturbed() > 0 && it.valid().count() < repetitions as usize;
+    let is_late =
+        |cell: &&Cell| cell.disturbed() > 0 && cell.valid().count() < repetitions as usize;
     [cells.iter().filter(is_late).count(), cells.len()]
 }

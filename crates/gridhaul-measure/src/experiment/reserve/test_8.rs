@@ -159,9 +159,9 @@ pub(super) fn measure(
     observer: &dyn Observer,
 ) -> anyhow::Result<Vec<Measured>> {
     let column = |broker: Option<BrokerProgram>| move |column| Planned { column, broker };
-    let with_broker = || tables.column.iter().filter(|it| it.encoding != Encoding::Float);
-    let mqtt = with_broker().filter(|it| it.protocol == Name::Mqtt);
-    let frames = tables.column.iter().filter(|it| it.encoding == Encoding::Float);
+    let with_broker = || tables.column.iter().filter(|column| column.encoding != Encoding::Float);
+    let mqtt = with_broker().filter(|column| column.protocol == Name::Mqtt);
+    let frames = tables.column.iter().filter(|column| column.encoding == Encoding::Float);
     let groups = [
         with_broker().map(column(Some(BrokerProgram::RabbitMq))).collect::<Vec<_>>(),
         frames.map(column(None)).collect(),
@@ -173,7 +173,7 @@ pub(super) fn measure(
         let (done, left): (Vec<_>, Vec<_>) = group
             .into_iter()
             .map(|planned| (planned, known(&planned)))
-            .partition(|it| it.1.is_some());
+            .partition(|entry| entry.1.is_some());
         measured.extend(done.into_iter().filter_map(|(_, known)| known));
         let left: Vec<_> = left.into_iter().map(|(planned, _)| planned).collect();
         if observer.stop().load(Ordering::Relaxed) || left.is_empty() {
@@ -190,9 +190,9 @@ pub(super) fn measure(
             observer.on_failure(&format!("test 8: {}", message(&error)));
         }
     }
-    let place = |it: &Measured| {
-        let column = tables.column.iter().position(|column| column.name == it.column);
-        (it.broker == "mosquitto", column)
+    let place = |measured: &Measured| {
+        let column = tables.column.iter().position(|column| column.name == measured.column);
+        (measured.broker == "mosquitto", column)
     };
     measured.sort_by_key(place);
     Ok(measured)

@@ -20,13 +20,13 @@ pub(super) struct Estimate {
 pub(super) type Quantity = fn(&CellResult) -> f64;
 
 /// The mean latency.
-pub(super) const MEAN: Quantity = |it| it.mean_s;
+pub(super) const MEAN: Quantity = |result| result.mean_s;
 
 /// The largest latency.
-pub(super) const MAX: Quantity = |it| it.max_s;
+pub(super) const MAX: Quantity = |result| result.max_s;
 
 /// The standard deviation of the latency, which orders as the variance does.
-pub(super) const DEVIATION: Quantity = |it| it.deviation_s;
+pub(super) const DEVIATION: Quantity = |result| result.deviation_s;
 
 impl Estimate {
     /// The quantity in the repetitions of a cell in which the generator was on time; `None` if they
@@ -97,7 +97,7 @@ pub(super) const fn certain(holds: Option<bool>) -> Verdict {
 
 /// Whether most of these verdicts hold.
 pub(super) fn most(verdicts: &[Verdict]) -> Verdict {
-    let count = |wanted: Verdict| verdicts.iter().filter(|it| **it == wanted).count();
+    let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (yes, no) = (count(Verdict::Agrees), count(Verdict::Differs));
     if 2 * yes > verdicts.len() {
         Verdict::Agrees
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(from_to(1.0, 2.0).is_below(from_to(2.1, 3.0)), Agrees);
         assert_eq!(from_to(2.1, 3.0).is_below(from_to(1.0, 2.0)), Differs);
         assert_eq!(from_to(1.0, 2.2).is_below(from_to(2.1, 3.0)), Undecided);
-        let wider = |it: Estimate| it.widened(0.1);
+        let wider = |estimate: Estimate| estimate.widened(0.1);
         assert_eq!(wider(from_to(1.0, 2.0)).is_below(wider(from_to(2.1, 3.0))), Undecided);
         assert_eq!(from_to(1.0, 2.0).is_within([1.0, 2.0]), Agrees);
         assert_eq!(from_to(1.0, 2.0).is_within([2.1, 3.0]), Differs);

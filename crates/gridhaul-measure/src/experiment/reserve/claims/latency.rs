@@ -59,17 +59,17 @@ fn on_radio(claim: &str, results: &Results<'_>) -> Option<Finding> {
         "ready-worst-range" => within(&[largest("sv"), largest(AMQP)].concat(), [10e-3, 400e-3]),
         "amqp-worst-above-mqtt" => below(&("mqtt", largest("mqtt")), &(AMQP, largest(AMQP))),
         "prototype-uplink-range" => {
-            let of = |protocol| results.uplink("5g-prototype", protocol, MEAN);
-            within(&FIGURE_8.map(of).concat(), [2.5e-3, 6.5e-3])
+            let means = |protocol| results.uplink("5g-prototype", protocol, MEAN);
+            within(&FIGURE_8.map(means).concat(), [2.5e-3, 6.5e-3])
         }
         "prototype-downlink-range" => {
             let key = |protocol| CellKey::uplink("5g-prototype", protocol, 0);
-            let of = |protocol| results.rates(key(protocol).with(Variant::Downlink), MEAN);
-            within(&FIGURE_8.map(of).concat(), [1.5e-3, 7e-3])
+            let means = |protocol| results.rates(key(protocol).with(Variant::Downlink), MEAN);
+            within(&FIGURE_8.map(means).concat(), [1.5e-3, 7e-3])
         }
         "prototype-variance-grows" => {
-            let of = |protocol| grows(&results.uplink("5g-prototype", protocol, DEVIATION));
-            together(&FIGURE_8.map(|protocol| (protocol, of(protocol))))
+            let finding = |protocol| grows(&results.uplink("5g-prototype", protocol, DEVIATION));
+            together(&FIGURE_8.map(|protocol| (protocol, finding(protocol))))
         }
         _ => return None,
     })
@@ -79,14 +79,23 @@ fn on_radio(claim: &str, results: &Results<'_>) -> Option<Finding> {
 fn between_systems(claim: &str, results: &Results<'_>) -> Option<Finding> {
     Some(match claim {
         "prototype-worst-below-ready" => together(&["mqtt", AMQP].map(|protocol| {
-            let of = |system| results.uplink(system, protocol, MAX);
-            (protocol, below(&("5G prototype", of("5g-prototype")), &("5G-ready", of("5g-ready"))))
-        })),
-        "prototype-worst-like-ethernet" => together(&FIGURE_8.map(|protocol| {
-            let of = |system| results.uplink(system, protocol, MAX);
+            let largest = |system| results.uplink(system, protocol, MAX);
             (
                 protocol,
-                similar(&("Ethernet", of("ethernet")), &("5G prototype", of("5g-prototype"))),
+                below(
+                    &("5G prototype", largest("5g-prototype")),
+                    &("5G-ready", largest("5g-ready")),
+                ),
+            )
+        })),
+        "prototype-worst-like-ethernet" => together(&FIGURE_8.map(|protocol| {
+            let largest = |system| results.uplink(system, protocol, MAX);
+            (
+                protocol,
+                similar(
+                    &("Ethernet", largest("ethernet")),
+                    &("5G prototype", largest("5g-prototype")),
+                ),
             )
         })),
         "order-of-systems-mqtt" => order(results, "mqtt"),
@@ -157,8 +166,8 @@ fn losses(claim: &str, results: &Results<'_>) -> Option<Finding> {
 fn corruption() -> Finding {
     let fates = ErrorPattern::ALL
         .map(|pattern| below_checksums(Checksum::FrameCheckSequence, 80, pattern, 1));
-    let wrong: u64 = fates.iter().map(|it| it.silently_wrong).sum();
-    let all: u64 = fates.iter().map(|it| it.total()).sum();
+    let wrong: u64 = fates.iter().map(|counts| counts.silently_wrong).sum();
+    let all: u64 = fates.iter().map(|counts| counts.total()).sum();
     (certain(Some(wrong == 0)), format!("{wrong} of {all} errors not detected"))
 }
 
@@ -176,7 +185,7 @@ fn udp_fastest(results: &Results<'_>) -> Finding {
     let mut slower = Vec::new();
     for system in SYSTEMS {
         let udp = results.uplink(system, "udp", MEAN);
-        for other in PROTOCOLS.into_iter().filter(|it| *it != "udp") {
+        for other in PROTOCOLS.into_iter().filter(|protocol| *protocol != "udp") {
             for (udp, of_other) in pairs(&udp, &results.uplink(system, other, MEAN)) {
                 let verdict = udp.is_below(of_other);
                 if verdict == Verdict::Differs {
@@ -187,7 +196,7 @@ fn udp_fastest(results: &Results<'_>) -> Finding {
             }
         }
     }
-    let holds = verdicts.iter().filter(|it| **it == Verdict::Agrees).count();
+    let holds = verdicts.iter().filter(|verdict| **verdict == Verdict::Agrees).count();
     let (verdict, count) = (all(verdicts.iter().copied()), verdicts.len());
     let about = format!("faster in {holds} of {count} comparisons");
     let about = std::iter::once(about).chain(slower.into_iter().take(1)).collect::<Vec<_>>();
@@ -220,7 +229,7 @@ fn mqtt_above_amqp(results: &Results<'_>) -> Finding {
             both.map_or(Verdict::Undecided, |(amqp, mqtt)| amqp.is_below(mqtt))
         })
         .collect();
-    let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
+    let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (above, below) = (count(Verdict::Agrees), count(Verdict::Differs));
     let cases = verdicts.len();
     (most(&verdicts), format!("above in {above}, below in {below} of {cases} cases"))
@@ -244,10 +253,10 @@ fn compared(
     if left.len() != right.len() {
         return Verdict::Unknown;
     }
-    let of = |(left, right): (&Option<Estimate>, &Option<Estimate>)| {
+    let verdict = |(left, right): (&Option<Estimate>, &Option<Estimate>)| {
         left.zip(*right).map_or(Verdict::Undecided, |(left, right)| compare(left, right))
     };
-    all(left.iter().zip(right).map(of))
+    all(left.iter().zip(right).map(verdict))
 }
 
 fn side_by_side(left: &Labelled, right: &Labelled) -> String {
@@ -270,8 +279,10 @@ fn similar(left: &Labelled, right: &Labelled) -> Finding {
 }
 
 fn within(estimates: &[Option<Estimate>], range: [f64; 2]) -> Finding {
-    let of = |it: &Option<Estimate>| it.map_or(Verdict::Undecided, |it| it.is_within(range));
-    (all(estimates.iter().map(of)), texts(estimates))
+    let verdict = |estimate: &Option<Estimate>| {
+        estimate.map_or(Verdict::Undecided, |estimate| estimate.is_within(range))
+    };
+    (all(estimates.iter().map(verdict)), texts(estimates))
 }
 
 /// The estimate at the highest rate is below that at the lowest.
@@ -288,9 +299,9 @@ fn decreases(estimates: &[Option<Estimate>]) -> Finding {
 fn grows(estimates: &[Option<Estimate>]) -> Finding {
     let verdict = match estimates.split_last() {
         None => Verdict::Unknown,
-        Some((Some(last), others)) => {
-            all(others.iter().map(|it| it.map_or(Verdict::Undecided, |it| it.is_below(*last))))
-        }
+        Some((Some(last), others)) => all(others.iter().map(|estimate| {
+            estimate.map_or(Verdict::Undecided, |estimate| estimate.is_below(*last))
+        })),
         _ => Verdict::Undecided,
     };
     (verdict, format!("standard deviations {}", texts(estimates)))

@@ -148,7 +148,8 @@ fn texts(estimates: &[Option<Estimate>]) -> String {
     if estimates.is_empty() {
         return "not measured".into();
     }
-    let text = |it: &Option<Estimate>| it.map_or_else(|| "too few".into(), Estimate::text);
+    let text =
+        |estimate: &Option<Estimate>| estimate.map_or_else(|| "too few".into(), Estimate::text);
     format!("{} ms", estimates.iter().map(text).collect::<Vec<_>>().join(", "))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn find(claim: &str, cells: &[OutageCell]) -> Option<Finding> {
             let longest = found.iter().map(|cell| cell.case.length_s).reduce(f64::max);
             let is_duration = claim == "outage-duration-connectionless";
             let used =
-                found.into_iter().filter(|it| is_duration || Some(it.case.length_s) == longest);
+                found.into_iter().filter(|cell| is_duration || Some(cell.case.length_s) == longest);
             together(used, resumes_at_once)
         }
         "outage-udp-resumes-at-once" => together(connectionless(cells, "udp"), resumes_at_once),
@@ -34,16 +34,18 @@ pub(super) fn find(claim: &str, cells: &[OutageCell]) -> Option<Finding> {
         "outage-broker-amqp-stays-lost" => stays_lost(AMQP, Fault::Broker),
         "outage-any-client-stays-lost" => {
             let others = cells.iter().filter(|cell| recovering(cell));
-            let (verdict, about) = together(others, |cell| cell.recovers().map(|it| !it));
+            let (verdict, about) =
+                together(others, |cell| cell.recovers().map(|recovers| !recovers));
             (verdict, about)
         }
         "outage-tcp-resumes-later" => later(cells),
         "outage-duration-tcp" => {
             let patient = of(cells, "mqtt", Some(Fault::Link), Client::Patient);
             let times: Vec<_> =
-                patient.map(|it| (it.case.length_s, it.first_arrival_after_end_s)).collect();
+                patient.map(|cell| (cell.case.length_s, cell.first_arrival_after_end_s)).collect();
             let known: Option<Vec<_>> = times.iter().map(|(_, time)| *time).collect();
-            let grows = known.filter(|it| it.len() > 1).map(|it| it.is_sorted_by(|a, b| a < b));
+            let grows =
+                known.filter(|times| times.len() > 1).map(|times| times.is_sorted_by(|a, b| a < b));
             let text = |(length, time): &(f64, Option<f64>)| {
                 format!("{} s after an outage of {length} s", seconds(*time))
             };
@@ -92,7 +94,7 @@ fn resumes_at_once(cell: &OutageCell) -> Option<bool> {
 fn later(cells: &[OutageCell]) -> Finding {
     let slowest = connectionless(cells, "sv").filter_map(|cell| cell.first_arrival_after_end_s);
     let slowest = slowest.reduce(f64::max);
-    let over_tcp = cells.iter().filter(|it| it.case.fault == Fault::Link && recovering(it));
+    let over_tcp = cells.iter().filter(|cell| cell.case.fault == Fault::Link && recovering(cell));
     let (verdict, about) =
         together(over_tcp, |cell| Some(cell.first_arrival_after_end_s? > slowest?));
     (verdict, format!("Sampled Values {} s | {about}", seconds(slowest)))
@@ -130,5 +132,5 @@ fn text(cell: &OutageCell) -> String {
 }
 
 fn seconds(value: Option<f64>) -> String {
-    value.map_or_else(|| "unknown".into(), |it| format!("{it:.2}"))
+    value.map_or_else(|| "unknown".into(), |seconds| format!("{seconds:.2}"))
 }

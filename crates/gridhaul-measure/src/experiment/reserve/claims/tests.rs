@@ -42,13 +42,14 @@ fn of_cells(cells: &[Cell], name: &str) -> Verdict {
 
 fn of(measurements: &Measurements<'_>, name: &str) -> Verdict {
     let claims = claims(measurements, &Tables::published(), true);
-    claims.into_iter().find(|it| it.recorded.name == name).unwrap().measured_verdict
+    claims.into_iter().find(|claim| claim.recorded.name == name).unwrap().measured_verdict
 }
 
 #[test]
 fn each_recorded_claim_has_a_comparison_that_is_open_without_measurements() {
-    let of = |is_whole| claims(&Measurements::default(), &Tables::published(), is_whole);
-    for claim in of(false) {
+    let without_results =
+        |is_whole| claims(&Measurements::default(), &Tables::published(), is_whole);
+    for claim in without_results(false) {
         assert_ne!(claim.measured, UNKNOWN, "{}", claim.recorded.name);
         let needs_no_measurement = claim.recorded.name == "corruption-is-detected";
         let expected = if needs_no_measurement { Verdict::Agrees } else { Verdict::Unknown };
@@ -56,7 +57,7 @@ fn each_recorded_claim_has_a_comparison_that_is_open_without_measurements() {
         assert!(claim.as_recorded, "{}", claim.recorded.name);
     }
     // A whole run whose measurements have all failed confirms nothing.
-    assert_eq!(of(true).iter().filter(|claim| claim.as_recorded).count(), 1);
+    assert_eq!(without_results(true).iter().filter(|claim| claim.as_recorded).count(), 1);
 }
 
 #[test]
@@ -101,12 +102,12 @@ fn a_rate_that_is_missing_leaves_a_claim_open() {
 
 #[test]
 fn udp_is_not_the_fastest_if_one_other_protocol_is_faster_somewhere() {
-    let of = |sv: f64| {
+    let cells = |sv: f64| {
         [("udp", 1e-3), ("sv", sv), ("mqtt", 2e-3)]
             .map(|(protocol, mean)| cell(CellKey::uplink("ethernet", protocol, 100), &around(mean)))
     };
-    assert_eq!(of_cells(&of(1.5e-3), "udp-fastest-on-every-system"), Verdict::Agrees);
-    assert_eq!(of_cells(&of(0.5e-3), "udp-fastest-on-every-system"), Verdict::Differs);
+    assert_eq!(of_cells(&cells(1.5e-3), "udp-fastest-on-every-system"), Verdict::Agrees);
+    assert_eq!(of_cells(&cells(0.5e-3), "udp-fastest-on-every-system"), Verdict::Differs);
 }
 
 fn outage(fault: Fault, client: Client, [later_with_arrivals, later]: [usize; 2]) -> OutageCell {
@@ -156,7 +157,7 @@ fn table_4_contains_the_packets_that_open_and_close_connections() {
     };
     let columns = Tables::published().column;
     let series = |messages: u64| -> Vec<Measured> {
-        let of = |column: &Column| {
+        let series = |column: &Column| {
             let each = (column.packets / 10_000.0).floor() as u64;
             let opening = traffic(column.packets as u64 - each * 10_000, 0);
             let application = (column.bytes.protocol + column.bytes.payload) as u64 * messages;
@@ -176,7 +177,7 @@ fn table_4_contains_the_packets_that_open_and_close_connections() {
                 fault: None,
             }
         };
-        columns.iter().map(of).collect()
+        columns.iter().map(series).collect()
     };
     let verdict =
         |series: &[Measured], name| of(&Measurements { series, ..Measurements::default() }, name);

@@ -23,11 +23,12 @@ type Pair<'a> = (&'a Column, &'a Measured);
 
 /// The verdict of a statement; `None` for a name of another part.
 pub(super) fn find(claim: &str, series: &[Measured], tables: &Tables) -> Option<Finding> {
-    let of = |column: &Column| {
-        let own = |it: &&Measured| it.column == column.name && it.broker != "mosquitto";
-        series.iter().find(own).filter(|it| it.is_complete())
+    let measured = |column: &Column| {
+        let own =
+            |measured: &&Measured| measured.column == column.name && measured.broker != "mosquitto";
+        series.iter().find(own).filter(|measured| measured.is_complete())
     };
-    let pairs = tables.column.iter().filter_map(|column| Some((column, of(column)?)));
+    let pairs = tables.column.iter().filter_map(|column| Some((column, measured(column)?)));
     let pairs: Vec<Pair<'_>> = pairs.collect();
     let known = Series { pairs, all: tables.column.len() };
     let found = table_4(claim, &known).or_else(|| table_5(claim, &known));
@@ -46,11 +47,12 @@ type Compared = fn(&Pair<'_>) -> [f64; 2];
 
 /// Packets of 10,000 messages. The report's number contains the packets that open and close the
 /// connections.
-const PACKETS: Compared = |(column, it)| [column.packets, scaled(it, |it| it.total().packets)];
+const PACKETS: Compared =
+    |(column, it)| [column.packets, scaled(it, |phases| phases.total().packets)];
 
 /// Traffic in MiB.
 const TRAFFIC: Compared =
-    |(column, it)| [column.traffic_mib, scaled(it, |it| it.total().bytes()) / MIB];
+    |(column, it)| [column.traffic_mib, scaled(it, |phases| phases.total().bytes()) / MIB];
 
 /// Bytes of protocol and payload of a message.
 const PROTOCOL: Compared = |(column, it)| {
@@ -100,10 +102,10 @@ fn table_5(claim: &str, series: &Series<'_>) -> Option<Finding> {
 }
 
 fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
-    let bytes = |it: &Measured| it.per_message(it.phases.messages.bytes());
-    let packets = |it: &Measured| it.per_message(it.phases.messages.packets);
-    let share = |it: &Measured| {
-        let found = it.phases.messages;
+    let bytes = |measured: &Measured| measured.per_message(measured.phases.messages.bytes());
+    let packets = |measured: &Measured| measured.per_message(measured.phases.messages.packets);
+    let share = |measured: &Measured| {
+        let found = measured.phases.messages;
         found.acknowledgements as f64 / found.packets as f64
     };
     let amqp_json =
@@ -111,7 +113,8 @@ fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
     let mqtt = |column: &Column| column.protocol == Protocol::Mqtt;
     let amqp = |column: &Column| column.protocol == Protocol::Amqp;
     let over_tcp = |column: &Column| column.protocol != Protocol::SampledValues;
-    let overhead = |it: &Measured, legs: f64| 1.0 - legs * it.payload_bytes / bytes(it);
+    let overhead =
+        |measured: &Measured, legs: f64| 1.0 - legs * measured.payload_bytes / bytes(measured);
     let sv = |of: &dyn Fn(&Measured) -> f64| {
         let own = series.pairs.iter().find(|(column, _)| !over_tcp(column));
         own.map_or(f64::NAN, |(_, it)| of(it))
@@ -119,30 +122,35 @@ fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
     Some(match claim {
         "sv-most-lightweight" => {
             let least = sv(&bytes);
-            series.each(&over_tcp, &bytes, "B", |it| it > least)
+            series.each(&over_tcp, &bytes, "B", |value| value > least)
         }
         "sv-98-bytes" => {
-            let untagged = |it: &Measured| bytes(it) - it.per_message(it.phases.messages.vlan);
-            series.each(&|column| !over_tcp(column), &untagged, "B", |it| it == 98.0)
+            let untagged = |measured: &Measured| {
+                bytes(measured) - measured.per_message(measured.phases.messages.vlan)
+            };
+            series.each(&|column| !over_tcp(column), &untagged, "B", |value| value == 98.0)
         }
         "amqp-json-almost-a-kilobyte" => {
-            series.each(&amqp_json, &bytes, "B", |it| (it / 993.0 - 1.0).abs() <= 0.1)
+            series.each(&amqp_json, &bytes, "B", |value| (value / 993.0 - 1.0).abs() <= 0.1)
         }
         "amqp-overhead-70-percent" => {
-            series.each(&amqp_json, &|it| 100.0 * overhead(it, 1.0), "%", is_70_percent)
+            series.each(&amqp_json, &|pair| 100.0 * overhead(pair, 1.0), "%", is_70_percent)
         }
         "amqp-overhead-70-percent-of-both-legs" => {
-            series.each(&amqp_json, &|it| 100.0 * overhead(it, 2.0), "%", is_70_percent)
+            series.each(&amqp_json, &|pair| 100.0 * overhead(pair, 2.0), "%", is_70_percent)
         }
         "packets-two-to-three-times" => {
-            series.each(&over_tcp, &packets, "packets a message", |it| (1.9..=3.5).contains(&it))
+            series.each(&over_tcp, &packets, "packets a message", |value| {
+                (1.9..=3.5).contains(&value)
+            })
         }
         "packets-are-acknowledgements" => {
-            series.each(&mqtt, &|it| 100.0 * share(it), "% without payload", |it| it > 25.0)
+            series
+                .each(&mqtt, &|pair| 100.0 * share(pair), "% without payload", |value| value > 25.0)
         }
         "tcp-twice-the-bandwidth" => {
             let least = sv(&bytes);
-            series.each(&over_tcp, &bytes, "B", |it| it > 2.0 * least)
+            series.each(&over_tcp, &bytes, "B", |value| value > 2.0 * least)
         }
         // A packet in a thousand is one of keep-alive or of the end of a connection.
         "amqp-twice-the-packets" => series.each(&amqp, &packets, "packets a message", is_above_two),
@@ -217,7 +225,7 @@ impl Series<'_> {
     /// packets of keep-alive take.
     fn besides_the_payload(&self) -> Finding {
         let over_tcp = self.pairs.iter().filter(|(it, _)| it.protocol != Protocol::SampledValues);
-        let of = |(column, it): &Pair<'_>| {
+        let deviation = |(column, it): &Pair<'_>| {
             let bytes = it.per_message(it.phases.messages.application) - 2.0 * it.payload_bytes;
             let expected = match column.protocol {
                 Protocol::Amqp => AMQP_NAMES.publish_overhead() + AMQP_NAMES.deliver_overhead(),
@@ -225,7 +233,7 @@ impl Series<'_> {
             };
             (column.name.clone(), bytes, expected as f64)
         };
-        let found: Vec<_> = over_tcp.map(of).collect();
+        let found: Vec<_> = over_tcp.map(deviation).collect();
         let holds = found.iter().all(|(_, bytes, expected)| (bytes - expected).abs() <= 1.0);
         let text = |(name, bytes, _): &(String, f64, f64)| format!("{name} {} B", rounded(*bytes));
         self.finding(holds, &found.iter().map(text).collect::<Vec<_>>())

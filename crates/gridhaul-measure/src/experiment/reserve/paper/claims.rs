@@ -123,8 +123,9 @@ mod tests {
         }
         let own = papers.split("## `reserve`").nth(1).and_then(|rest| rest.split("\n## ").next());
         let rows = own.unwrap_or_default().lines().filter(|line| line.starts_with("| "));
-        let claimed =
-            rows.filter(|row| claims.iter().any(|it| row.contains(&format!("| `{}` |", it.name))));
+        let claimed = rows.filter(|row| {
+            claims.iter().any(|claim| row.contains(&format!("| `{}` |", claim.name)))
+        });
         assert_eq!(claimed.count(), claims.len(), "a claim has two rows");
     }
 

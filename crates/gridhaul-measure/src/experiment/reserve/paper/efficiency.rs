@@ -52,7 +52,7 @@ pub struct LayerRow {
     pub agrees: bool,
 }
 
-/// Table 5 of the report beside its formulas.
+/// Table 5 of the report compared with its formulas.
 #[must_use]
 pub fn comparisons(tables: &Tables) -> Vec<Comparison> {
     tables.column.iter().map(|column| comparison(tables, column)).collect()
@@ -119,7 +119,7 @@ fn legs(protocol: Protocol, payload: u64) -> [f64; 2] {
         // The broker forwards a PUBLISH packet of the same length.
         Protocol::Mqtt => [MQTT_PUBLISH.overhead(payload) as f64; 2],
         Protocol::Amqp => {
-            [AMQP_NAMES.publish_overhead(), AMQP_NAMES.deliver_overhead()].map(|it| it as f64)
+            [AMQP_NAMES.publish_overhead(), AMQP_NAMES.deliver_overhead()].map(|bytes| bytes as f64)
         }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
             (["MQTT, Protobuf", "AMQP, Protobuf"], 131.49, 131.57),
         ] {
             for name in names {
-                let found = comparisons.iter().find(|it| it.name == name).unwrap();
+                let found = comparisons.iter().find(|comparison| comparison.name == name).unwrap();
                 let interval = found.mean_payload_tables_4_and_5;
                 assert!(interval.low <= interval.high, "{name}: {interval:?}");
                 assert!(low <= interval.low && interval.high <= high, "{name}: {interval:?}");
@@ -159,12 +159,13 @@ mod tests {
     fn the_difference_between_amqp_and_mqtt_is_that_of_the_names() {
         let tables = Tables::published();
         for encoding in [Encoding::Json, Encoding::Protobuf] {
-            let of = |protocol| {
-                let known = |it: &&Column| it.encoding == encoding && it.protocol == protocol;
+            let bytes_of = |protocol| {
+                let known =
+                    |column: &&Column| column.encoding == encoding && column.protocol == protocol;
                 let bytes = tables.column.iter().find(known).unwrap().bytes;
                 bytes.protocol + bytes.payload
             };
-            let difference = of(Protocol::Amqp) - of(Protocol::Mqtt);
+            let difference = bytes_of(Protocol::Amqp) - bytes_of(Protocol::Mqtt);
             assert!((difference - 140.0).abs() <= 2.0 * ROUNDING, "{encoding:?}: {difference}");
         }
     }
@@ -173,7 +174,8 @@ mod tests {
     #[test]
     fn the_traffic_of_sampled_values_contains_a_vlan_tag() {
         let tables = Tables::published();
-        let column = tables.column.iter().find(|it| it.encoding == Encoding::Float).unwrap();
+        let column =
+            tables.column.iter().find(|column| column.encoding == Encoding::Float).unwrap();
         let traffic = bytes_of_traffic(column);
         let above = SAMPLED_VALUES_NAMES.overhead(FLOATS) + FLOATS;
         let untagged = LowerLayers::ETHERNET.ethernet + above;

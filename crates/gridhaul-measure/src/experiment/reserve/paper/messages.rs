@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn messages_are_the_same_for_the_same_seed() {
-        let of = |seed| test_messages(Encoding::Json, 3, 5, seed);
-        assert_eq!(of(1), of(1));
-        assert_ne!(of(1), of(2));
-        let sample = payload::Encoding::Json.decode(&of(1)[4]).unwrap();
+        let messages = |seed| test_messages(Encoding::Json, 3, 5, seed);
+        assert_eq!(messages(1), messages(1));
+        assert_ne!(messages(1), messages(2));
+        let sample = payload::Encoding::Json.decode(&messages(1)[4]).unwrap();
         assert_eq!((sample.sequence, sample.values.len()), (Some(8_000), 3));
     }
 }
