@@ -13,7 +13,7 @@ use crate::heap::{Heap, NOTHING};
 /// The target of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A direction of a link.
+    /// A direction of a link, or a medium with contention.
     Link(u32),
     /// An end of a flow.
     End(EndId),

@@ -51,7 +51,7 @@ impl Network {
     ) -> bool {
         let link = self.routes[next as usize];
         let events = &mut self.events;
-        let schedule = |deadline| events.schedule(Target::Link(link), deadline);
+        let schedule = |index, deadline| events.schedule(Target::Link(index), deadline);
         self.links.offer(now, link, bytes, || packet(next + 1), schedule).is_ok()
     }
 
@@ -80,6 +80,14 @@ impl Network {
             Some(accepted) => accepted.is_ok(),
             None => self.offer_detached(now, next, bytes),
         }
+    }
+
+    /// The contention for a medium is over for a packet.
+    #[cold]
+    pub(crate) fn advance_medium(&mut self, now: Instant, medium: u32) {
+        let events = &mut self.events;
+        let schedule = &mut |index, deadline| events.schedule_link(index, deadline);
+        self.links.advance_medium(now, medium, schedule);
     }
 
     /// Whether the queue at this index of the list of routes marks packets that support explicit

@@ -1,5 +1,5 @@
-//! Test utilities of several crates: checks for optional tools, a scenario with a chain of proxies,
-//! free addresses.
+//! Test utilities of several crates: checks for optional tools, scenarios of links with known
+//! results, a scenario with a chain of proxies, free addresses.
 //!
 //! Tools are programs, devices and permissions that a machine may lack. A test without its tools is
 //! skipped, except where all tools are required, as in CI.
@@ -8,12 +8,14 @@
 
 mod address;
 pub mod golden;
+mod link_cases;
 mod proxy_chain;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 pub use address::{free_address, listen};
+pub use link_cases::{ExpectedValue, LinkCase};
 pub use proxy_chain::ProxyChain;
 
 /// Environment variable with which a missing tool is an error. `cargo xtask test` sets it in CI.

@@ -21,7 +21,7 @@ pub struct LinkAccount {
     pub dropped_queue: u64,
     /// Packets dropped by the queue on arrival.
     pub refused: u64,
-    /// Packets lost at random or by list.
+    /// Packets lost at random, by list or in collisions.
     pub dropped_loss: u64,
     /// Packets lost in outages. This counter and the next two have 32 bits, because there may be
     /// millions of directions; a loss every microsecond would saturate them after more than an
@@ -44,9 +44,14 @@ pub struct LinkAccount {
     pub delay_ns: u64,
     /// Maximum queue length in packets.
     pub queue_max: u32,
-    /// Whether the direction has shadowing or noise: only then the metrics include their losses.
+    /// Transmissions that collided on a shared medium, whether the packet was lost or not; 32 bits
+    /// as above.
+    pub collisions: u32,
+    /// Whether the direction has shadowing or noise, or contends for its medium: only then the
+    /// metrics include their losses and collisions.
     has_shadowing: bool,
     has_noise: bool,
+    pub(super) has_contention: bool,
 }
 
 impl LinkAccount {
@@ -71,6 +76,12 @@ impl LinkAccount {
     pub(super) const fn on_refused(&mut self) {
         self.dropped_queue += 1;
         self.refused += 1;
+    }
+
+    /// A transmission of the direction has collided.
+    #[inline]
+    pub(super) const fn on_collision(&mut self) {
+        self.collisions = self.collisions.saturating_add(1);
     }
 
     /// A packet departs.
@@ -137,6 +148,8 @@ impl LinkAccount {
         self.queue_max = self.queue_max.max(now.queue_max);
         self.has_shadowing |= now.has_shadowing;
         self.has_noise |= now.has_noise;
+        self.collisions += now.collisions - earlier.collisions;
+        self.has_contention |= now.has_contention;
     }
 
     /// The metrics of all rows, from the counters of each direction `now` and `earlier`, and the
@@ -192,6 +205,9 @@ impl LinkAccount {
         }
         if self.has_noise {
             metrics.push((Metric::DropsNoise, f64::from(self.dropped_noise)));
+        }
+        if self.has_contention {
+            metrics.push((Metric::Collisions, f64::from(self.collisions)));
         }
         if self.offered > 0 {
             metrics.push((Metric::LossRatio, lost as f64 / self.offered as f64));

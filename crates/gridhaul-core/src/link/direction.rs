@@ -6,6 +6,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::aqm::StoredPackets;
 use super::impaired_path::ImpairedPath;
 use super::loss::Loss;
+use super::medium::MediumAccess;
 use super::queue::DropTail;
 use super::ring_buffer::RingBuffer;
 use super::transmitter::Transmitter;
@@ -26,7 +27,7 @@ pub struct LinkDirection<P> {
     /// `None` for a plain direction, which then costs one branch.
     pub(super) impaired: Option<Box<ImpairedPath<P>>>,
     /// Accepted packets that have not departed, in order of `left`, without the packets stored in a
-    /// CoDel or FQ-CoDel queue.
+    /// CoDel or FQ-CoDel queue or waiting for the medium.
     pub(super) inside: RingBuffer<PacketTransit<P>>,
     /// The next departure or the next dequeue from a CoDel or FQ-CoDel queue, whichever is earlier.
     pub(super) next: Instant,
@@ -42,18 +43,27 @@ struct TransitTimes {
 }
 
 impl<P: LinkPayload> LinkDirection<P> {
-    /// An idle direction.
+    /// An idle direction with a medium of its own.
     ///
     /// # Panics
     /// On a rate of zero, which no valid scenario has.
     #[must_use]
     pub fn new(direction: &scenario::Direction, random: LinkRandomStreams) -> Self {
+        Self::with_access(direction, &MediumAccess::Own, random)
+    }
+
+    /// An idle direction with this access to its medium.
+    pub(super) fn with_access(
+        direction: &scenario::Direction,
+        access: &MediumAccess,
+        random: LinkRandomStreams,
+    ) -> Self {
         Self {
             queue: DropTail::new(direction.queue),
             transmitter: Transmitter::new(direction.rate),
             delay: direction.delay,
             loss: Loss::new(direction.loss.as_ref(), random),
-            impaired: ImpairedPath::new(direction, random),
+            impaired: ImpairedPath::new(direction, access, random),
             inside: RingBuffer::new(),
             next: Instant::NEVER,
             copies: 0,
@@ -246,7 +256,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.queued_of_impaired()
     }
 
-    /// Whether more than half of the queue limit is in use at `now`; never with CoDel and FQ-CoDel.
+    /// Whether more than half of the queue limit is in use at `now`; never with CoDel, FQ-CoDel
+    /// and contention.
     pub fn is_more_than_half_full(&mut self, now: Instant) -> bool {
         self.dequeue_due(now);
         self.queue.is_more_than_half_full()
@@ -301,7 +312,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.stored().map_or(self.queue.packets(), StoredPackets::packets)
     }
 
-    fn stored(&self) -> Option<&StoredPackets<P>> {
+    pub(super) fn stored(&self) -> Option<&StoredPackets<P>> {
         self.impaired.as_ref().and_then(|impaired| impaired.stored())
     }
 }

@@ -5,7 +5,9 @@ use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
 
 use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets};
-use super::impairments::{Impairments, Sent};
+use super::impairments::{ImpairedPacket, Impairments, Sent};
+use super::medium::MediumAccess;
+use super::rate_changes::RateChanges;
 use super::{
     DropReason, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit, TransitOutcome,
 };
@@ -16,19 +18,48 @@ pub(super) struct ImpairedPath<P> {
     impairments: Impairments,
     discipline: Discipline<P>,
     compression: Option<Compression>,
+    /// `None` for a direction whose rate does not change.
+    rate_changes: Option<RateChanges>,
+}
+
+/// The times of a transmission.
+#[derive(Debug, Clone, Copy)]
+struct Transmission {
+    started: Instant,
+    sent: Instant,
+    /// When load-dependent latency counts the packet.
+    counted: Instant,
+    collided: bool,
 }
 
 impl<P: LinkPayload> ImpairedPath<P> {
     /// The impairments and the queue discipline of a direction; `None` for a plain one.
-    pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Option<Box<Self>> {
-        let plain = Impairments::is_none(direction)
+    pub(super) fn new(
+        direction: &Direction,
+        access: &MediumAccess,
+        random: LinkRandomStreams,
+    ) -> Option<Box<Self>> {
+        let plain = matches!(access, MediumAccess::Own)
+            && Impairments::is_none(direction)
             && direction.aqm.is_none()
-            && direction.compression.is_none();
+            && direction.compression.is_none()
+            && direction.rate_change.is_empty();
         (!plain).then(|| {
+            let mut impairments = Impairments::new(direction, random);
+            if let MediumAccess::TimeSlots(slots) = access {
+                impairments.outages.pause_outside(slots);
+            }
+            let discipline = match access {
+                MediumAccess::Contention => Discipline::contention(direction),
+                MediumAccess::Own | MediumAccess::TimeSlots(_) => {
+                    Discipline::new(direction, random)
+                }
+            };
             Box::new(Self {
-                impairments: Impairments::new(direction, random),
-                discipline: Discipline::new(direction, random),
+                impairments,
+                discipline,
                 compression: direction.compression,
+                rate_changes: RateChanges::new(direction),
             })
         })
     }
@@ -42,18 +73,27 @@ impl<P: LinkPayload> ImpairedPath<P> {
         self.compression.map_or(bytes, |compression| compression.link_bytes(bytes))
     }
 
-    /// The stored packets of CoDel and FQ-CoDel.
+    /// The stored packets of CoDel and FQ-CoDel, and those that wait for the medium.
     pub(super) const fn stored(&self) -> Option<&StoredPackets<P>> {
         match &self.discipline {
-            Discipline::Dequeue(stored) => Some(stored),
+            Discipline::Dequeue(stored) | Discipline::Contention(stored) => Some(stored),
             Discipline::DropTail | Discipline::Enqueue(_) => None,
         }
     }
 
+    /// The stored packets that the transmitter dequeues.
     fn stored_mut(&mut self) -> Option<&mut StoredPackets<P>> {
         match &mut self.discipline {
             Discipline::Dequeue(stored) => Some(stored),
-            Discipline::DropTail | Discipline::Enqueue(_) => None,
+            Discipline::DropTail | Discipline::Enqueue(_) | Discipline::Contention(_) => None,
+        }
+    }
+
+    /// Removes the first packet that waits for the medium.
+    fn take_waiting(&mut self, now: Instant) -> Option<StoredPacket<P>> {
+        match &mut self.discipline {
+            Discipline::Contention(stored) => stored.take(now),
+            Discipline::DropTail | Discipline::Enqueue(_) | Discipline::Dequeue(_) => None,
         }
     }
 }
@@ -86,6 +126,7 @@ impl<P: LinkPayload> LinkDirection<P> {
                 self.dequeue_due(now);
                 return Ok(());
             }
+            Discipline::Contention(stored) => return stored.push(packet, true),
             Discipline::Enqueue(aqm) => {
                 let arrival = Arrival {
                     now,
@@ -174,20 +215,51 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
+    /// End of the transmission of the first packet that waits for the medium, if its first bit is
+    /// sent at `first_bit`. `None` if no packet waits.
+    pub(super) fn end_of_waiting(&mut self, first_bit: Instant) -> Option<Instant> {
+        let bytes = self.stored()?.first_bytes()?;
+        Some(self.end_of_transmission(first_bit, bytes))
+    }
+
+    /// Transmits the first packet that waits for the medium, from `started` to `sent`. A packet
+    /// that `collided` is lost.
+    pub(super) fn transmit_waiting(&mut self, started: Instant, sent: Instant, collided: bool) {
+        let taken = self.impaired.as_mut().and_then(|impaired| impaired.take_waiting(started));
+        let Some(packet) = taken else { return };
+        self.finish(packet, Transmission { started, sent, counted: started, collided });
+    }
+
     /// Transmits a packet from `started` on. Load-dependent latency counts the packet at `counted`.
     fn transmit(&mut self, started: Instant, packet: StoredPacket<P>, counted: Instant) {
+        let sent = self.end_of_transmission(started, packet.bytes);
+        self.finish(packet, Transmission { started, sent, counted, collided: false });
+    }
+
+    fn end_of_transmission(&mut self, started: Instant, bytes: u32) -> Instant {
+        let Some(impaired) = &self.impaired else { return started };
+        let outages = &impaired.impairments.outages;
+        match &impaired.rate_changes {
+            Some(rates) => rates.end_of_transmission(outages, started, bytes),
+            None => outages.end_of_transmission(started, self.transmitter.charge(started, bytes)),
+        }
+    }
+
+    /// The packet leaves the transmitter.
+    fn finish(&mut self, packet: StoredPacket<P>, transmission: Transmission) {
         let Some(impaired) = &mut self.impaired else { return };
         let StoredPacket { payload, bytes, offered } = packet;
-        let busy = self.transmitter.charge(started, bytes);
-        let sent = impaired.impairments.outages.end_of_transmission(started, busy);
+        let Transmission { started, sent, counted, collided } = transmission;
         self.transmitter.occupy_until(sent);
         let lost = self.loss.loses(sent);
-        let impaired_packet =
+        let ImpairedPacket { left, mut outcome, duplicated } =
             impaired.impairments.apply(Sent { bytes, counted, started, sent, lost }, self.delay);
-        let (left, outcome) = (impaired_packet.left, impaired_packet.outcome);
+        if collided {
+            outcome = TransitOutcome::Lost(DropReason::Collision);
+        }
         let transit = PacketTransit { payload, bytes, offered, started, sent, left, outcome };
         self.insert(transit);
-        if let Some(outcome) = outcome.of_duplicate().filter(|_| impaired_packet.duplicated) {
+        if let Some(outcome) = outcome.of_duplicate().filter(|_| duplicated) {
             self.copies += 1;
             self.insert(PacketTransit { outcome, ..transit });
         }

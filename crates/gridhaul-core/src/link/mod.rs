@@ -6,8 +6,9 @@
 //!    scenario).
 //! 1. **Queue**: drop-tail with a limit in packets or bytes (`queue`), or active queue management
 //!    (`aqm`).
-//! 2. **Transmission** at the rate of the link (`transmitter`). An outage of mode `hold` stops the
-//!    transmitter, also in the middle of a packet (`outage`).
+//! 2. **Transmission** at the rate of the link (`transmitter`), which may change at stated times
+//!    (`rate_changes`). An outage of mode `hold` stops the transmitter, also in the middle of a
+//!    packet (`outage`).
 //! 3. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
 //!    Bernoulli, Gilbert–Elliott or listed losses (`loss`). The first that applies is the cause.
 //! 4. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
@@ -20,6 +21,9 @@
 //! and FQ-CoDel decide on dequeue: they store packets (`aqm::StoredPackets`) until the transmitter
 //! is free, the end of each transmission is a deadline as well, and dropped packets leave as
 //! `TransitOutcome::Lost`.
+//!
+//! Directions may share a medium (`medium`): in time slots, or by contention. With contention,
+//! packets wait in the direction until the medium transmits them.
 //!
 //! A plain direction (drop-tail and loss only) is served by `direction`, every other one by
 //! `impaired_path`.
@@ -37,10 +41,12 @@ mod jitter;
 mod load_latency;
 mod loss;
 mod loss_cause;
+mod medium;
 mod noise;
 mod outage;
 mod path_counters;
 mod queue;
+mod rate_changes;
 mod reorder;
 mod ring_buffer;
 mod route_change;

@@ -3,6 +3,8 @@
 use gridhaul_scenario::scenario::{self, OutageMode};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::medium::TimeSlots;
+
 /// All outages of a direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outages {
@@ -32,6 +34,15 @@ impl Outages {
                 .collect()
         };
         Self { hold: outages_of(OutageMode::Hold), drop: outages_of(OutageMode::Drop) }
+    }
+
+    /// Adds pauses outside the time slots of the direction.
+    pub(super) fn pause_outside(&mut self, slots: &TimeSlots) {
+        self.hold.extend(slots.gaps().into_iter().map(|gap| Series {
+            start: Instant::ZERO + gap.start,
+            length: gap.length,
+            every: gap.every,
+        }));
     }
 
     /// The earliest time from `from` on without a pause; [`Instant::NEVER`] if the outage does not
@@ -66,6 +77,11 @@ impl Outages {
             }
         }
         at + left
+    }
+
+    /// The first pause that starts after `at`; [`Instant::NEVER`] if there is none.
+    pub(super) fn next_pause(&self, at: Instant) -> Instant {
+        self.hold.iter().map(|series| series.next_start(at)).min().unwrap_or(Instant::NEVER)
     }
 
     /// Whether an outage of mode `drop` overlaps a transmission.

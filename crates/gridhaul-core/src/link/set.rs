@@ -3,9 +3,11 @@
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
+use super::medium::{AttemptResult, Media, MediumAccess};
 use super::{
     DropReason, LinkAccount, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
 };
+use crate::random::RandomStreamName;
 
 /// The directions of the links of a network, indexed from 0.
 ///
@@ -13,9 +15,13 @@ use super::{
 /// the direction and the directions paired with it. When the direction is due, the caller takes
 /// departing packets from the entry ([`LinkEntry::front`]). The caller schedules the deadlines: the
 /// simulator in its event queue, others in [`TimedLinks`](super::TimedLinks).
+///
+/// A medium with contention has a deadline of its own. Its index follows those of the directions;
+/// when it is due, the caller calls [`advance_medium`](Self::advance_medium).
 #[derive(Debug, Clone)]
 pub struct LinkSet<P, O = ()> {
     entries: Vec<LinkEntry<P, O>>,
+    media: Media,
 }
 
 /// One direction of a link.
@@ -29,8 +35,8 @@ pub struct LinkEntry<P, O = ()> {
     pub observer: O,
     /// Directions whose latency depends on the use of this direction.
     paired: Box<[u32]>,
-    /// Whether offered packets concern the observer or a paired direction: one comparison covers
-    /// both cases.
+    /// Whether offered packets concern the observer, a paired direction or a shared medium: one
+    /// comparison covers all cases.
     is_observed: bool,
 }
 
@@ -68,11 +74,16 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         replication: u32,
         mut observer: impl FnMut(&str, u64, &Direction) -> O,
     ) -> Result<Self, Diagnostic> {
-        let mut entries = Vec::with_capacity(directions.row_of().len());
+        let medium_random = |name: &str| RandomStreamName::new(scenario.seed, replication, name, 0);
+        let count = directions.row_of().len();
+        let (media, mut access) = Media::new(&directions.media(scenario), count, medium_random);
+        let mut entries = Vec::with_capacity(count);
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
             for member in 0..*members {
                 let random = LinkRandomStreams::named(scenario.seed, replication, name, member);
-                entries.push(LinkEntry::new(keys, random, observer(name, member, keys)));
+                let access = access.remove(&(entries.len() as u32)).unwrap_or_default();
+                let observer = observer(name, member, keys);
+                entries.push(LinkEntry::with_access(keys, &access, random, observer));
             }
         }
         for (entry, paired) in entries.iter_mut().zip(directions.paired(scenario)?) {
@@ -81,12 +92,12 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
             entry.is_observed |= !paired.is_empty();
             entry.paired = paired.into();
         }
-        Ok(Self { entries })
+        Ok(Self { entries, media })
     }
 
-    /// Idle links, none of them paired.
+    /// Idle links, none of them paired, each direction with a medium of its own.
     pub fn of_entries(entries: impl IntoIterator<Item = LinkEntry<P, O>>) -> Self {
-        Self { entries: entries.into_iter().collect() }
+        Self { entries: entries.into_iter().collect(), media: Media::default() }
     }
 
     /// Number of directions.
@@ -99,6 +110,18 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Number of media with contention, whose indices follow those of the directions.
+    #[must_use]
+    pub const fn media(&self) -> usize {
+        self.media.len()
+    }
+
+    /// A direction by its index; `None` for the index of a medium.
+    #[inline]
+    pub fn direction_mut(&mut self, index: u32) -> Option<&mut LinkEntry<P, O>> {
+        self.entries.get_mut(index as usize)
     }
 
     /// A direction by its index.
@@ -136,8 +159,9 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     }
 
     /// Offers a packet of `bytes` to a direction; `packet` constructs the packet in place. If the
-    /// deadline of the direction changes, `schedule` is called with the new deadline; a packet
-    /// queued after others does not change it.
+    /// deadline of the direction changes, `schedule` is called with its index and the new deadline;
+    /// a packet queued after others does not change it. The same applies to a shared medium and to
+    /// the directions that share it.
     ///
     /// # Errors
     /// The queue drops the packet, for the returned reason.
@@ -151,14 +175,13 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         link: u32,
         bytes: u32,
         packet: impl Fn() -> P,
-        schedule: impl FnOnce(Instant),
+        mut schedule: impl FnMut(u32, Instant),
     ) -> Result<(), DropReason> {
         let entry = &mut self.entries[link as usize];
-        entry.account.offered += 1;
-        let is_observed = entry.is_observed;
-        if is_observed {
-            entry.on_offered(now, &packet());
+        if entry.is_observed {
+            return self.offer_observed(now, link, bytes, packet(), &mut schedule);
         }
+        entry.account.offered += 1;
         // Most packets are queued after others and change no deadline: the caller then keeps its
         // event.
         let before = entry.direction.next_deadline();
@@ -166,10 +189,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
             entry.account.on_refused();
             return Err(reason);
         }
-        entry.on_queued(before, schedule);
-        if is_observed {
-            self.on_accepted(now, link, bytes);
-        }
+        entry.on_queued(before, |deadline| schedule(link, deadline));
         Ok(())
     }
 
@@ -212,7 +232,89 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         Some(Ok(()))
     }
 
+    /// Transmits the packets whose contention for a medium is over by `now`. `schedule` is called
+    /// with the new deadlines of their directions and of the medium.
+    ///
+    /// # Panics
+    /// If `index` is not that of a medium.
+    pub fn advance_medium(
+        &mut self,
+        now: Instant,
+        index: u32,
+        schedule: &mut dyn FnMut(u32, Instant),
+    ) {
+        let medium = index - self.entries.len() as u32;
+        // `NEVER` is no deadline, even for a caller who waits for ever.
+        while self.media.next_deadline(medium) <= now
+            && self.media.next_deadline(medium) != Instant::NEVER
+        {
+            self.transmit_on(medium, schedule);
+        }
+        schedule(index, self.media.next_deadline(medium));
+    }
+
+    /// The stations of a medium whose slot has come transmit; several of them collide.
+    fn transmit_on(&mut self, medium: u32, schedule: &mut dyn FnMut(u32, Instant)) {
+        let contention = self.media.medium_mut(medium);
+        let started = contention.next_deadline();
+        let first_bit = started + contention.preamble();
+        let winners = contention.begin();
+        let collides = winners.len() > 1;
+        let (mut end, mut results) = (first_bit, Vec::with_capacity(winners.len()));
+        for (station, direction) in winners {
+            let result = match collides {
+                true => contention.after_collision(station),
+                false => AttemptResult::Success,
+            };
+            let entry = &mut self.entries[direction as usize];
+            if collides {
+                entry.account.on_collision();
+            }
+            let sent = entry.direction.end_of_waiting(first_bit).unwrap_or(first_bit);
+            end = end.max(sent);
+            if result != AttemptResult::Collision {
+                entry.direction.transmit_waiting(started, sent, collides);
+                schedule(direction, entry.direction.next_deadline());
+            }
+            results.push((station, result));
+        }
+        contention.on_transmitted(end, results.into_iter());
+    }
+
+    /// [`offer`](Self::offer) to a direction that is observed, paired or on a shared medium.
     #[cold]
+    #[inline(never)]
+    fn offer_observed(
+        &mut self,
+        now: Instant,
+        link: u32,
+        bytes: u32,
+        packet: P,
+        schedule: &mut dyn FnMut(u32, Instant),
+    ) -> Result<(), DropReason> {
+        let place = self.media.place(link);
+        let medium = place.map(|place| self.entries.len() as u32 + place.medium);
+        if let Some(medium) = medium {
+            // Packets whose transmission began before this one arrives no longer occupy the queue.
+            self.advance_medium(now, medium, schedule);
+        }
+        let entry = &mut self.entries[link as usize];
+        entry.account.offered += 1;
+        entry.observer.on_offered(now, &packet);
+        let before = entry.direction.next_deadline();
+        if let Err(reason) = entry.direction.handle_packet(now, bytes, packet) {
+            entry.account.on_refused();
+            return Err(reason);
+        }
+        entry.on_queued(before, |deadline| schedule(link, deadline));
+        self.on_accepted(now, link, bytes);
+        if let (Some(place), Some(medium)) = (place, medium) {
+            self.media.medium_mut(place.medium).on_packet(now, place.station, link);
+            schedule(medium, self.media.next_deadline(place.medium));
+        }
+        Ok(())
+    }
+
     fn on_accepted(&mut self, now: Instant, link: u32, bytes: u32) {
         let entry = &mut self.entries[link as usize];
         entry.observer.on_accepted(now, entry.direction.link_bytes(bytes));
@@ -225,13 +327,26 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
 }
 
 impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
-    /// An idle direction that is not paired.
+    /// An idle direction that is not paired, with a medium of its own.
     #[must_use]
     pub fn new(direction: &Direction, random: LinkRandomStreams, observer: O) -> Self {
+        Self::with_access(direction, &MediumAccess::Own, random, observer)
+    }
+
+    /// An idle direction that is not paired, with this access to its medium.
+    fn with_access(
+        direction: &Direction,
+        access: &MediumAccess,
+        random: LinkRandomStreams,
+        observer: O,
+    ) -> Self {
+        let contends = matches!(access, MediumAccess::Contention);
+        let mut account = LinkAccount::of(direction);
+        account.has_contention = contends;
         Self {
-            direction: LinkDirection::new(direction, random),
-            account: LinkAccount::of(direction),
-            is_observed: observer.observes_offers(),
+            direction: LinkDirection::with_access(direction, access, random),
+            account,
+            is_observed: contends || observer.observes_offers(),
             observer,
             paired: Box::default(),
         }
@@ -263,10 +378,5 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
         if deadline != before {
             schedule(deadline);
         }
-    }
-
-    #[cold]
-    fn on_offered(&mut self, now: Instant, packet: &P) {
-        self.observer.on_offered(now, packet);
     }
 }

@@ -21,7 +21,7 @@ pub struct TimedLinks<P, O = ()> {
     current: Option<u32>,
 }
 
-/// Deadlines of directions, the earliest first; at equal times, the direction with the smallest
+/// Deadlines of directions and media, the earliest first; at equal times, the one with the smallest
 /// index.
 #[derive(Debug, Clone)]
 struct Deadlines {
@@ -34,7 +34,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
     /// Idle links.
     #[must_use]
     pub fn new(links: LinkSet<P, O>) -> Self {
-        let scheduled = vec![Instant::NEVER; links.len()];
+        let scheduled = vec![Instant::NEVER; links.len() + links.media()];
         Self { links, deadlines: Deadlines { heap: BinaryHeap::new(), scheduled }, current: None }
     }
 
@@ -53,7 +53,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
         packet: P,
     ) -> Result<(), DropReason> {
         let deadlines = &mut self.deadlines;
-        self.links.offer(now, link, bytes, || packet, |at| deadlines.schedule(link, at))
+        self.links.offer(now, link, bytes, || packet, |index, at| deadlines.schedule(index, at))
     }
 
     /// The next packet that departs at or before `now`, lost packets included, and the index of its
@@ -65,7 +65,12 @@ impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
                 Some(link) => link,
                 None => self.deadlines.pop(now)?,
             };
-            let entry = self.links.entry_mut(link);
+            let Some(entry) = self.links.direction_mut(link) else {
+                let deadlines = &mut self.deadlines;
+                let schedule = &mut |index, at| deadlines.schedule(index, at);
+                self.links.advance_medium(now, link, schedule);
+                continue;
+            };
             let transit = entry.front(now).copied();
             if let Some(transit) = transit {
                 entry.direction.drop_front();

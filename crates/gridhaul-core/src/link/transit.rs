@@ -87,6 +87,8 @@ pub enum DropReason {
     Shadowing,
     /// A noise burst destroyed the packet.
     Noise,
+    /// The packet collided with others on a shared medium, for the last time.
+    Collision,
 }
 
 impl DropReason {

@@ -5,6 +5,7 @@ mod congestion_control;
 mod corruption;
 mod link;
 mod load;
+mod medium;
 #[path = "../pair/mod.rs"]
 mod pair;
 mod relay;

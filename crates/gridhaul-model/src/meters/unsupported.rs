@@ -28,6 +28,10 @@ pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
         unsupported.proxy(&format!("node.{name}"), node);
     }
     for (name, link) in &scenario.link {
+        if link.medium.is_some() {
+            let key = format!("link.{name}.medium");
+            unsupported.key(&key, "not in the equations; use backend `sim`");
+        }
         for (which, direction) in
             [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)]
         {
@@ -97,6 +101,7 @@ impl UnsupportedKeys {
             ("jitter", direction.jitter.is_some()),
             ("reorder", direction.reorder.is_some()),
             ("route_change", direction.route_change.is_some()),
+            ("rate_change", !direction.rate_change.is_empty()),
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
             ("aqm", direction.aqm.is_some()),

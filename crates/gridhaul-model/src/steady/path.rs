@@ -85,6 +85,7 @@ impl Path {
             for hop in hops {
                 let (key, direction) = direction(scenario, *hop);
                 reject(&key, direction, &mut unsupported);
+                reject_medium(scenario, *hop, &mut unsupported);
                 let links = scenario.link_members(&scenario.link[hop.link]);
                 let read = path.read(direction, bytes, is_forward);
                 let entry = PathHop {
@@ -232,6 +233,7 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
         (direction.aqm.is_some(), "aqm", "active queue management"),
         (direction.reorder.is_some(), "reorder", "reordering"),
         (direction.route_change.is_some(), "route_change", "route changes"),
+        (!direction.rate_change.is_empty(), "rate_change", "rates that change"),
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
         (direction.load_latency.is_some(), "load_latency", "load-dependent delays"),
@@ -249,6 +251,17 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
             key: format!("{key}.shaper"),
             reason: "the steady-state formulas exclude shapers; use backend `emu`".to_owned(),
         });
+    }
+}
+
+/// Rejects a link on a shared medium. A link of both paths is reported once.
+fn reject_medium(scenario: &Scenario, hop: Hop, unsupported: &mut Vec<Unsupported>) {
+    let (name, link) =
+        scenario.link.get_index(hop.link).expect("routes are made of the scenario's own links");
+    let key = format!("link.{name}.medium");
+    if link.medium.is_some() && unsupported.iter().all(|known| known.key != key) {
+        let reason = "the steady-state formulas exclude shared media; use backend `sim`".to_owned();
+        unsupported.push(Unsupported { key, reason });
     }
 }
 

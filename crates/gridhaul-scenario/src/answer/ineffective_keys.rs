@@ -38,6 +38,11 @@ impl Scenario {
             "this stack has no effect: no flow, aggregator or proxy uses it",
         ))
         .chain(keys_of(
+            self.unused_media(),
+            |medium| format!("medium.{medium}"),
+            "this medium has no effect: no link shares it",
+        ))
+        .chain(keys_of(
             self.keys_after_end(),
             str::to_owned,
             "this event has no effect: it starts after the end of the run (`duration`)",

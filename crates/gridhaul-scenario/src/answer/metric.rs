@@ -49,6 +49,12 @@ macro_rules! metrics {
                 Self::ALL.iter().copied().filter(move |metric| metric.info().scope == scope)
             }
 
+            /// The columns that every row of a scope has, in their order.
+            pub(super) fn of_every_row(scope: Scope) -> impl Iterator<Item = Self> {
+                // Only directions that contend for a medium have collisions.
+                Self::of_scope(scope).filter(|metric| *metric != Self::Collisions)
+            }
+
             /// Name, unit and definition.
             #[must_use]
             pub const fn info(self) -> MetricInfo {
@@ -224,7 +230,8 @@ metrics! {
     Utilisation "utilisation_ratio" "utilisation" "" Link
         "Share of the measured time in which the link was transmitting, including headers and \
          excluding outages with mode `hold`. Bytes count when they are transmitted, also those of \
-         packets that arrive after the measured time.";
+         packets that arrive after the measured time. With `rate_change`, the share of the bits \
+         that the link could have transmitted.";
     PacketsIn "packets_in_count" "packets in" "" Link
         "Packets that arrived at the queue of this direction.";
     PacketsOut "packets_out_count" "packets out" "" Link
@@ -232,11 +239,15 @@ metrics! {
     DropsQueue "drops_queue_count" "dropped, queue full" "" Link
         "Packets dropped because the queue was full.";
     DropsLoss "drops_loss_count" "random loss" "" Link
-        "Packets lost by `loss`.";
+        "Packets lost by `loss`, and on a medium with `csma_ca` by `attempts` collisions.";
     DropsShadowing "drops_shadowing_count" "lost to shadowing" "" Link
         "Packets lost by `shadowing`.";
     DropsNoise "drops_noise_count" "lost to noise" "" Link
         "Packets lost by `noise`.";
+    Collisions "collisions_count" "collisions" "" Link
+        "Transmissions on a medium with `csma_ca` that collided with others; after a collision the \
+         packet is transmitted again, or lost after `attempts` (`drops_loss_count`). Only rows on \
+         such a medium have this column.";
     DropsOutage "drops_outage_count" "lost in outages" "" Link
         "Packets lost in outages.";
     Corrupted "corrupted_count" "corrupted" "" Link

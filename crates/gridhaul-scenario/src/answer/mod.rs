@@ -205,16 +205,18 @@ impl Answer {
 }
 
 impl Row {
-    /// A row with all columns of its scope, in their order; those not in `known` are null.
+    /// A row with the columns of every row of its scope, and with those in `known`, in their order.
+    /// Columns that are not in `known` are null.
     #[must_use]
     pub fn new(
         (name, count): (String, u64),
         scope: Scope,
         known: impl IntoIterator<Item = (Metric, Estimate)>,
     ) -> Self {
-        let columns = Metric::of_scope(scope).map(|metric| (metric, Estimate::default()));
+        let columns = Metric::of_every_row(scope).map(|metric| (metric, Estimate::default()));
         let mut metrics: IndexMap<Metric, Estimate> = columns.collect();
         metrics.extend(known);
+        metrics.sort_unstable_keys();
         Self { name, count, metrics }
     }
 

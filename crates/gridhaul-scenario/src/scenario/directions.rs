@@ -9,7 +9,7 @@ use crate::units::BitRate;
 pub struct Directions {
     /// Name and number of equal directions of each row.
     rows: Vec<(String, u64)>,
-    /// Rate of the directions of each row.
+    /// Mean rate of the directions of each row over the measured time.
     rates: Vec<BitRate>,
     /// Row of each direction.
     row_of: Vec<u32>,
@@ -21,7 +21,7 @@ impl Directions {
     /// Numbers the directions of a scenario.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        let rates = Self::keys(scenario).map(|direction| direction.rate).collect();
+        let rates = Self::keys(scenario).map(|direction| direction.mean_rate(scenario)).collect();
         let mut numbered = Self { rows: Vec::new(), rates, row_of: Vec::new(), first: Vec::new() };
         for (name, link) in &scenario.link {
             let members = u64::from(scenario.link_members(link));
@@ -46,7 +46,8 @@ impl Directions {
         &self.rows
     }
 
-    /// Rate of the directions of each row.
+    /// Mean rate of the directions of each row over the measured time; it differs from `rate` with
+    /// `rate_change` only.
     #[must_use]
     pub fn rates(&self) -> &[BitRate] {
         &self.rates

@@ -1,19 +1,19 @@
-//! Crashes and outages that start after the end of the run.
+//! Crashes, outages and changes of rates that start after the end of the run.
 
 use super::{Link, Node, Scenario};
 use crate::units::Duration;
 
 impl Scenario {
-    /// Keys of crashes and outages that start at or after the end of the run; in a sweep, those
-    /// that do so at all points.
+    /// Keys of crashes, outages and changes of rates that start at or after the end of the run; in
+    /// a sweep, those that do so at all points.
     pub(crate) fn keys_after_end(&self) -> Vec<String> {
         self.at_all_points(Self::keys_after_end_here)
     }
 
     fn keys_after_end_here(&self) -> Vec<String> {
         let crashes = self.node.iter().flat_map(|(name, node)| crashes(name, node));
-        let outages = self.link.iter().flat_map(|(name, link)| outages(name, link));
-        let after_end = crashes.chain(outages).filter(|(_, start)| *start >= self.duration);
+        let events = self.link.iter().flat_map(|(name, link)| events(name, link));
+        let after_end = crashes.chain(events).filter(|(_, start)| *start >= self.duration);
         after_end.map(|(key, _)| key).collect()
     }
 }
@@ -24,13 +24,18 @@ fn crashes(name: &str, node: &Node) -> impl Iterator<Item = (String, Duration)> 
     crashes.map(move |(index, crash)| (format!("node.{name}.proxy.crash[{index}].at"), crash.at))
 }
 
-/// Key and first start time of each outage of a link.
-fn outages(name: &str, link: &Link) -> impl Iterator<Item = (String, Duration)> {
+/// Key and first start time of each outage of a link and of each change of its rates.
+fn events(name: &str, link: &Link) -> impl Iterator<Item = (String, Duration)> {
     link.given().flat_map(move |(suffix, direction)| {
-        let outages = direction.outage.iter().enumerate();
-        outages.map(move |(index, outage)| {
-            (format!("link.{name}.{suffix}.outage[{index}].start"), outage.start)
-        })
+        let outages = direction.outage.iter().map(|outage| outage.start).enumerate();
+        let changes = direction.rate_change.iter().map(|change| change.at).enumerate();
+        let key = format!("link.{name}.{suffix}");
+        let outages = outages.map({
+            let key = key.clone();
+            move |(index, start)| (format!("{key}.outage[{index}].start"), start)
+        });
+        outages
+            .chain(changes.map(move |(index, at)| (format!("{key}.rate_change[{index}].at"), at)))
     })
 }
 
@@ -48,15 +53,22 @@ mod tests {
              outage = [{{ start = '12 s', length = '1 s', every = '2 s' }}] }}\n\
              [link.two]\nfrom = 'u'\nto = 'b'\nforward = {{ rate = '1 Mbit/s' }}\n\
              reverse = {{ rate = '1 Mbit/s', \
-             outage = [{{ start = '9999 ms', length = '1 s' }}] }}\n\
+             outage = [{{ start = '9999 ms', length = '1 s' }}], \
+             rate_change = [{{ at = '9 s', rate = '1 kbit/s' }}, \
+             {{ at = '10500 ms', rate = '2 kbit/s' }}] }}\n\
              [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
         );
         Scenario::from_toml(&text, "late.toml").expect("a scenario").keys_after_end()
     }
 
     #[test]
-    fn crashes_and_outages_from_the_end_on_are_reported() {
-        assert_eq!(keys(""), ["node.u.proxy.crash[1].at", "link.one.both.outage[0].start"]);
+    fn events_from_the_end_on_are_reported() {
+        let expected = [
+            "node.u.proxy.crash[1].at",
+            "link.one.both.outage[0].start",
+            "link.two.reverse.rate_change[1].at",
+        ];
+        assert_eq!(keys(""), expected);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::power_line::DirectionTable;
+use super::rate_change::RateChange;
 use super::route_change::RouteChange;
-use super::{Aqm, Compression, GilbertElliott, Noise, PowerLine, Shadowing, Shaper};
+use super::{Aqm, Compression, GilbertElliott, Noise, Outage, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes.
@@ -19,6 +20,9 @@ pub struct Link {
     /// Whether the members of a group share one link.
     #[serde(skip_serializing_if = "is_false")]
     pub shared: bool,
+    /// Name of the medium that the link shares with others, in both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
     /// Source of rates and delays, unless the directions themselves give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_line: Option<PowerLine>,
@@ -46,6 +50,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Propagation delay, from the end of a packet's transmission to its arrival. Absent: 0 s, or
     /// the delay of the `power_line`.
     pub delay: Delay,
+    /// Changes of the rate at stated times; before the first one the direction has `rate`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_change: Vec<RateChange>,
     /// Queue limit; a packet that arrives at a full queue is dropped (drop-tail).
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
@@ -146,35 +153,6 @@ pub struct Reorder {
     pub probability: Probability,
     /// Additional delay of such a packet.
     pub delay: Duration,
-}
-
-/// A time in which a direction does not work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Outage {
-    /// Start, from the beginning of the run.
-    pub start: Duration,
-    /// Duration.
-    pub length: Duration,
-    /// Period of a recurring outage, from start to start. Absent: a single outage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every: Option<Duration>,
-    /// Treatment of packets during the outage.
-    #[serde(default)]
-    pub mode: OutageMode,
-}
-
-/// Treatment of packets during an outage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum OutageMode {
-    /// The transmitter continues to send, and all packets are lost.
-    #[default]
-    Drop,
-    /// The transmitter stops; packets stay in the queue.
-    Hold,
 }
 
 /// Load-dependent latency of a GPRS-like uplink, which depends on its own load and on whether the
@@ -296,6 +274,7 @@ impl Direction {
     pub const fn new(rate: BitRate, delay: Duration) -> Self {
         Self {
             rate,
+            rate_change: Vec::new(),
             delay,
             queue: default_queue(),
             aqm: None,
@@ -321,6 +300,7 @@ impl DirectionTable {
     pub(super) fn or(self, rate: BitRate, delay: Duration) -> Direction {
         Direction {
             rate: self.rate.unwrap_or(rate),
+            rate_change: self.rate_change,
             delay: self.delay.unwrap_or(delay),
             queue: self.queue,
             aqm: self.aqm,
@@ -357,6 +337,9 @@ struct LinkTable {
     /// one each. Between two groups: one link per member of the smaller group.
     #[serde(default)]
     shared: bool,
+    /// Name of a medium in `[medium.<name>]`: at any time one direction of one link of this medium
+    /// transmits. Absent: each direction has a medium of its own.
+    medium: Option<String>,
     /// Class and length of a power line, instead of rate and delay.
     power_line: Option<PowerLine>,
     /// Both directions are equal (each has its own queue and its own random numbers).
@@ -370,7 +353,7 @@ struct LinkTable {
 impl From<LinkTable> for Link {
     /// Directions without a rate get a rate of 0, which the check of the scenario reports.
     fn from(table: LinkTable) -> Self {
-        let LinkTable { from, to, shared, power_line, both, forward, reverse } = table;
+        let LinkTable { from, to, shared, medium, power_line, both, forward, reverse } = table;
         let complete = |direction: Option<DirectionTable>| match &power_line {
             Some(line) => Some(line.complete(direction)),
             None => direction.map(|table| table.or(BitRate::default(), Duration::ZERO)),
@@ -385,7 +368,7 @@ impl From<LinkTable> for Link {
             (Some(_), false) => [complete(both), None, None],
             (None, _) => [complete(both), complete(forward), complete(reverse)],
         };
-        Self { from, to, shared, power_line, both, forward, reverse }
+        Self { from, to, shared, medium, power_line, both, forward, reverse }
     }
 }
 

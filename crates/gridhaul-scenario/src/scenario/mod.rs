@@ -15,12 +15,15 @@ mod line_noise;
 mod link;
 mod load;
 mod loss_classifier;
+mod medium;
 mod node;
+mod outage;
 mod plan;
 mod points;
 mod power_line;
 mod proxy;
 mod random;
+mod rate_change;
 mod route;
 mod route_change;
 mod shaper;
@@ -45,19 +48,21 @@ pub use flow::{Flow, Transport};
 pub use gilbert_elliott::{ChannelTransitions, GilbertElliott};
 pub use ip::IpVersion;
 pub use line_noise::{Noise, NoiseTiming, Shadowing};
-pub use link::{
-    Direction, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode, PACKET_MAX,
-    Reorder,
-};
+pub use link::{Direction, Jitter, JitterShape, Link, LoadLatency, Loss, PACKET_MAX, Reorder};
 pub use load::{
     Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
 };
 pub use loss_classifier::LossClassifier;
+pub use medium::{
+    ContentionStage, CsmaCa, CsmaCaParameters, CsmaStandard, Medium, SharedMedium, Tdma,
+};
 pub use node::{Aggregator, FullBufferPolicy, Node};
+pub use outage::{Outage, OutageMode};
 pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint};
 pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
+pub use rate_change::{RateChange, RateSchedule};
 pub use route::{Hop, Routes};
 pub use route_change::RouteChange;
 pub use shaper::{Shaper, ShaperShare};
@@ -99,6 +104,9 @@ pub struct Scenario {
     pub node: IndexMap<String, Node>,
     /// Links between two nodes, by name.
     pub link: IndexMap<String, Link>,
+    /// Media that several links share, by name; links refer to them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub medium: IndexMap<String, Medium>,
     /// TCP stacks, by name; flows refer to them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub stack: IndexMap<String, Stack>,
@@ -130,11 +138,11 @@ pub struct Record {
     pub events: Vec<String>,
 }
 
-/// Rule for the names of nodes, links, stacks and flows.
+/// Rule for the names of nodes, links, media, stacks and flows.
 pub const NAME_RULE: &str = "use letters from a to z, digits, `_` and `-`";
 
 impl Scenario {
-    /// Whether a text is a valid name of a node, link, stack or flow ([`NAME_RULE`]).
+    /// Whether a text is a valid name of a node, link, medium, stack or flow ([`NAME_RULE`]).
     #[must_use]
     pub fn is_name(text: &str) -> bool {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -1,8 +1,9 @@
 //! Whether random numbers influence the result of a run.
 
 use super::{
-    Aqm, Burst, ChannelTransitions, Direction, Flow, GilbertElliott, Load, LoadLatency, Loss, Node,
-    Noise, OnOff, Periodic, Poisson, Profile, Reorder, Scenario, Shadowing, Stack, Transport,
+    Aqm, Burst, ChannelTransitions, Direction, Flow, GilbertElliott, Load, LoadLatency, Loss,
+    Medium, Node, Noise, OnOff, Periodic, Poisson, Profile, Reorder, Scenario, Shadowing, Stack,
+    Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -20,6 +21,13 @@ impl Scenario {
             && self.node.values().all(|node| !node.opens_at_random())
             && self.stacks_in_use().all(|stack| !stack.has_random_clock())
             && !self.has_random_timers()
+            && !self.has_contention()
+    }
+
+    /// Whether nodes contend for a medium: the numbers of slots are random.
+    fn has_contention(&self) -> bool {
+        let contends = |medium: &Medium| matches!(medium, Medium::CsmaCa(_));
+        self.medium.iter().any(|(name, medium)| contends(medium) && self.shares_medium(name))
     }
 
     /// Whether the phase of a kernel's clock may decide if a retransmission meets the end of an
@@ -57,6 +65,7 @@ impl Direction {
     fn is_random(&self, shares_queues: bool) -> bool {
         let Self {
             rate: _,
+            rate_change: _,
             delay: _,
             queue: _,
             aqm,

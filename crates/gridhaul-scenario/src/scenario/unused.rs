@@ -1,4 +1,4 @@
-//! Stacks, nodes and aggregators that no flow uses.
+//! Stacks, media, nodes and aggregators that nothing uses.
 
 use toml::Value;
 
@@ -10,6 +10,15 @@ impl Scenario {
     /// that a plan may choose counts as used.
     pub(crate) fn unused_stacks(&self) -> Vec<String> {
         let mut unused = self.at_all_points(Self::unused_stacks_here);
+        unused.retain(|name| !self.plan_may_choose(name));
+        unused
+    }
+
+    /// Names of the media that no link shares; in a sweep, at no point.
+    pub(crate) fn unused_media(&self) -> Vec<String> {
+        let mut unused = self.at_all_points(|point| {
+            point.medium.keys().filter(|name| !point.shares_medium(name)).cloned().collect()
+        });
         unused.retain(|name| !self.plan_may_choose(name));
         unused
     }
@@ -107,6 +116,12 @@ mod tests {
         assert_eq!(scenario(&flow("a")).unused_stacks(), ["spare"]);
         let swept = "sweep = [{ vary = { 'flow.f.stack' = ['own', 'spare'] } }]\n";
         assert_eq!(scenario(&(swept.to_owned() + &flow("a"))).unused_stacks(), [""; 0]);
+    }
+
+    #[test]
+    fn media_that_no_link_shares() {
+        let media = "medium.alone.csma_ca = {}\n";
+        assert_eq!(scenario(&(media.to_owned() + &flow("a"))).unused_media(), ["alone"]);
     }
 
     #[test]

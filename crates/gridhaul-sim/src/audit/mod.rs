@@ -15,7 +15,7 @@ mod transmitter;
 mod violation;
 
 use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
-use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::scenario::{Direction, RateSchedule};
 use gridhaul_scenario::units::Instant;
 
 pub(crate) use aggregator::AggregatorAudit;
@@ -38,7 +38,8 @@ pub(crate) struct LinkAudit {
     queue: QueueCheck,
     /// Replaces `queue` for a queue that decides at dequeue (CoDel, FQ-CoDel).
     managed_queue: Option<Box<ManagedQueueCheck>>,
-    /// Check of losses by attenuation or noise, for directions that have either.
+    /// Check of rates that change and of losses by attenuation or noise, for directions that have
+    /// any of them.
     channel: Option<Box<ChannelCheck>>,
     violation: Option<Box<Violation>>,
 }
@@ -61,7 +62,7 @@ impl LinkAudit {
             delay: direction.delay.as_nanos(),
             in_order: direction.reorder.is_none() && direction.duplicate.is_none(),
             left: 0,
-            transmitter: TransmitterCheck::new(direction.rate),
+            transmitter: TransmitterCheck::new(RateSchedule::of(direction).rate_max()),
             queue: QueueCheck::new(direction.queue),
             managed_queue: ManagedQueueCheck::new(direction).map(Box::new),
             channel: ChannelCheck::new(direction).map(Box::new),

@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{
-    Aqm, Codel, Direction, FqCodel, Noise, NoiseTiming, Reorder, Shadowing,
+    Aqm, Codel, Direction, FqCodel, Noise, NoiseTiming, RateChange, Reorder, Shadowing,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Duration, Instant, Probability, QueueLimit,
@@ -107,6 +107,21 @@ fn no_packet_is_transmitted_faster_than_the_rate() {
     let small = transit([0, 0, 3_333, 4_333]);
     let large = PacketTransit { bytes: 11, ..transit([3_333, 3_333, 6_998, 7_998]) };
     assert_violation(&audit(&direction(UNLIMITED), &[small, large]), expected);
+}
+
+#[test]
+fn no_packet_is_faster_than_the_rates_of_its_time() {
+    // 24 Mbit/s, from 1,000 ns on 12 Mbit/s: 24 bits before the change and 56 bits in 4,666.67 ns.
+    let change = RateChange {
+        at: Duration::from_nanos(1_000),
+        rate: BitRate::from_bits_per_sec(12_000_000),
+        every: None,
+    };
+    let slower = Direction { rate_change: vec![change], ..direction(UNLIMITED) };
+    assert_eq!(of_times(&slower, &[[0, 0, 5_667, 6_667]]), Ok(()));
+    let expected = "a packet was transmitted faster than the rate";
+    assert_violation(&of_times(&slower, &[[0, 0, 5_660, 6_660]]), expected);
+    assert_violation(&of_times(&slower, &[[0, 2_000, 5_333, 6_333]]), expected);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn events(
     playbacks: usize,
     instances: usize,
 ) -> Events {
-    let events = Events::new(links.len(), flows, playbacks, instances);
+    let events = Events::new(links.len() + links.media(), flows, playbacks, instances);
     if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
 }
 

@@ -118,7 +118,9 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
-            let entry = self.net.links.entry_mut(link);
+            let Some(entry) = self.net.links.direction_mut(link) else {
+                return self.net.advance_medium(now, link);
+            };
             let Some(transit) = entry.front(now) else { break };
             let packet = &transit.payload;
             let next = self.net.routes[packet.next as usize];
@@ -127,8 +129,7 @@ impl World {
                 && intact
                 && next == END_OF_ROUTE
             {
-                // The end reads the segment in the buffer of the link, which saves a copy for most
-                // segments.
+                // The end reads the segment in the buffer of the link, which saves most copies.
                 let to = packet.to;
                 if self.aggregators.receives(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);

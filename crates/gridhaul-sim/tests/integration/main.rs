@@ -9,6 +9,7 @@ mod goodput;
 mod limitations;
 mod loads;
 mod loss_classification;
+mod media;
 mod packets;
 mod proxies;
 mod replications;

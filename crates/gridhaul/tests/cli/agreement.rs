@@ -29,8 +29,11 @@ const COMPARED: [Metric; 4] =
 const PAPERS: [&str; 2] = ["papers/hybrid/section3_2.toml", "papers/hybrid/table5.toml"];
 
 /// Scenarios without a comparison, each with a key that the model refuses.
-const REFUSED: [(&str, &str); 2] =
-    [("aggregators.toml", "synchronised"), ("midnight.toml", "synchronised")];
+const REFUSED: [(&str, &str); 3] = [
+    ("aggregators.toml", "synchronised"),
+    ("midnight.toml", "synchronised"),
+    ("shared-line.toml", "medium"),
+];
 
 /// A deviation that a scenario lists: column and swept values.
 type Listed = (String, String);

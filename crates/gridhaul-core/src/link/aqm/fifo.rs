@@ -39,6 +39,11 @@ impl<P: Copy> Fifo<P> {
         Some(first)
     }
 
+    /// Size of the first packet.
+    pub(super) fn first_bytes(&self) -> Option<u32> {
+        self.packets.front().map(|first| first.bytes)
+    }
+
     pub(super) const fn packets(&self) -> u32 {
         self.packets.len() as u32
     }

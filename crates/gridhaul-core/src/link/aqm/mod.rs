@@ -1,7 +1,8 @@
 //! Active queue management (RFC 7567).
 //!
 //! RED and PIE decide on arrival ([`EnqueueAqm`]) and otherwise use the drop-tail queue. CoDel and
-//! FQ-CoDel decide on dequeue, and therefore store packets ([`StoredPackets`]).
+//! FQ-CoDel decide on dequeue, and therefore store packets ([`StoredPackets`]). So does drop-tail
+//! on a medium with contention, where the time of the dequeue is unknown.
 
 mod codel;
 mod fifo;
@@ -28,6 +29,8 @@ pub(super) enum Discipline<P> {
     Enqueue(EnqueueAqm),
     /// Drops on dequeue.
     Dequeue(StoredPackets<P>),
+    /// Drops only when the queue is full; the medium dequeues.
+    Contention(StoredPackets<P>),
 }
 
 /// Algorithms that drop on enqueue.
@@ -53,7 +56,12 @@ pub(super) struct Arrival {
 }
 
 impl<P: super::LinkPayload> Discipline<P> {
-    /// The discipline of a direction.
+    /// Drop-tail for a direction whose medium dequeues.
+    pub(super) fn contention(direction: &Direction) -> Self {
+        Self::Contention(StoredPackets::drop_tail(direction.queue))
+    }
+
+    /// The discipline of a direction whose transmitter dequeues.
     pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Self {
         match &direction.aqm {
             None => Self::DropTail,

@@ -22,11 +22,17 @@ pub(in crate::link) struct StoredPackets<P> {
 
 #[derive(Debug, Clone)]
 enum DequeueAqm<P> {
+    DropTail(Fifo<P>),
     Codel(Codel, Fifo<P>),
     FqCodel(Box<FqCodel<P>>),
 }
 
 impl<P: LinkPayload> StoredPackets<P> {
+    /// A single queue without active management.
+    pub(super) fn drop_tail(limit: QueueLimit) -> Self {
+        Self::new(DequeueAqm::DropTail(Fifo::new()), limit)
+    }
+
     /// A single queue with CoDel.
     pub(super) fn codel(keys: &scenario::Codel, limit: QueueLimit) -> Self {
         Self::new(DequeueAqm::Codel(Codel::new(keys.target, keys.interval), Fifo::new()), limit)
@@ -44,14 +50,14 @@ impl<P: LinkPayload> StoredPackets<P> {
 
     pub(in crate::link) const fn packets(&self) -> u32 {
         match &self.discipline {
-            DequeueAqm::Codel(_, fifo) => fifo.packets(),
+            DequeueAqm::DropTail(fifo) | DequeueAqm::Codel(_, fifo) => fifo.packets(),
             DequeueAqm::FqCodel(queues) => queues.packets(),
         }
     }
 
     pub(in crate::link) const fn bytes(&self) -> u64 {
         match &self.discipline {
-            DequeueAqm::Codel(_, fifo) => fifo.bytes(),
+            DequeueAqm::DropTail(fifo) | DequeueAqm::Codel(_, fifo) => fifo.bytes(),
             DequeueAqm::FqCodel(queues) => queues.bytes(),
         }
     }
@@ -68,8 +74,8 @@ impl<P: LinkPayload> StoredPackets<P> {
 
     /// Enqueues a packet. The limit does not apply to a packet that need not wait.
     ///
-    /// When the queue is full, CoDel drops the new packet; FQ-CoDel accepts it and drops from its
-    /// longest queue.
+    /// When the queue is full, drop-tail and CoDel drop the new packet; FQ-CoDel accepts it and
+    /// drops from its longest queue.
     ///
     /// # Errors
     /// The queue is full.
@@ -79,7 +85,7 @@ impl<P: LinkPayload> StoredPackets<P> {
         waits: bool,
     ) -> Result<(), DropReason> {
         match &mut self.discipline {
-            DequeueAqm::Codel(_, fifo) => {
+            DequeueAqm::DropTail(fifo) | DequeueAqm::Codel(_, fifo) => {
                 let bytes = fifo.bytes() + u64::from(packet.bytes);
                 if waits && !self.capacity.admits(fifo.packets() as usize + 1, bytes) {
                     return Err(DropReason::QueueFull);
@@ -104,8 +110,17 @@ impl<P: LinkPayload> StoredPackets<P> {
     /// The packet to transmit at `now`.
     pub(in crate::link) fn take(&mut self, now: Instant) -> Option<StoredPacket<P>> {
         match &mut self.discipline {
+            DequeueAqm::DropTail(fifo) => fifo.pop(),
             DequeueAqm::Codel(codel, fifo) => codel.take(now, fifo, &mut self.dropped),
             DequeueAqm::FqCodel(queues) => queues.take(now, &mut self.dropped),
+        }
+    }
+
+    /// Size of the first packet of a drop-tail queue.
+    pub(in crate::link) fn first_bytes(&self) -> Option<u32> {
+        match &self.discipline {
+            DequeueAqm::DropTail(fifo) => fifo.first_bytes(),
+            DequeueAqm::Codel(..) | DequeueAqm::FqCodel(_) => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::scenario::{
     Aqm, Codel, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Noise,
-    NoiseTiming, Outage, OutageMode, Pie, Red, Reorder, Shadowing,
+    NoiseTiming, Outage, OutageMode, Pie, RateChange, RateSchedule, Red, Reorder, Shadowing,
 };
 use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
@@ -95,10 +95,13 @@ fn drop_tail_directions() -> impl Strategy<Value = Direction> {
             Noise { length, gap, loss, timing }
         },
     );
-    let plain =
-        (100_000_u64..100_000_000, micros(5_000), queue).prop_map(|(rate, delay, queue)| {
-            Direction { queue, ..Direction::new(BitRate::from_bits_per_sec(rate), delay) }
-        });
+    let plain = (rate(), rate_changes(), micros(5_000), queue).prop_map(
+        |(rate, rate_change, delay, queue)| Direction {
+            queue,
+            rate_change,
+            ..Direction::new(rate, delay)
+        },
+    );
     let option = |strategy| prop::option::of(strategy);
     let impairments = (
         prop::option::of(loss()),
@@ -128,6 +131,22 @@ fn drop_tail_directions() -> impl Strategy<Value = Direction> {
             ..plain
         },
     )
+}
+
+fn rate() -> impl Strategy<Value = BitRate> {
+    (100_000_u64..100_000_000).prop_map(BitRate::from_bits_per_sec)
+}
+
+/// Half of the directions have a constant rate.
+fn rate_changes() -> impl Strategy<Value = Vec<RateChange>> {
+    let micros = |range: std::ops::Range<u64>| range.prop_map(Duration::from_micros);
+    let every = prop::option::of(micros(1_000..30_000));
+    let change = (micros(0..20_000), rate(), every).prop_map(|(at, rate, every)| RateChange {
+        at,
+        rate,
+        every,
+    });
+    prop_oneof![Just(Vec::new()), prop::collection::vec(change, 0..4)]
 }
 
 fn loss() -> impl Strategy<Value = Loss> {
@@ -219,7 +238,8 @@ impl TransitChecker {
                 continue;
             }
             let bits = f64::from(transit.bytes) * 8.0;
-            let needed = bits / direction.rate.as_bits_per_sec() as f64 * 1e9;
+            let rate_max = RateSchedule::of(direction).rate_max().as_bits_per_sec();
+            let needed = bits / rate_max as f64 * 1e9;
             assert!(transit.sent.since(transit.started).as_nanos() as f64 > needed - 1.001);
         }
         assert!(link.next_deadline() > now || link.next_deadline() == Instant::NEVER);

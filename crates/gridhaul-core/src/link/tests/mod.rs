@@ -4,6 +4,7 @@ mod aqm;
 mod conservation;
 mod impairments;
 mod load_latency;
+mod medium;
 mod set;
 mod timing;
 

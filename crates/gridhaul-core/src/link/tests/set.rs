@@ -75,7 +75,7 @@ fn a_packet_queued_after_others_reports_no_deadline() {
     let mut links: LinkSet<u32> = LinkSet::of_entries([entry]);
     let mut scheduled = Vec::new();
     for number in 0..3 {
-        links.offer(at(0), 0, 100, || number, |deadline| scheduled.push(deadline)).unwrap();
+        links.offer(at(0), 0, 100, || number, |_, deadline| scheduled.push(deadline)).unwrap();
     }
     assert_eq!(scheduled, [at(110)]);
 }
@@ -86,7 +86,7 @@ fn a_packet_written_in_place_is_counted_like_others() {
     let entry = |number| LinkEntry::new(&plain, LinkRandomStreams::named(1, 0, "link", number), ());
     let mut links: LinkSet<u32> = LinkSet::of_entries([0, 1].map(entry));
     for number in 0..3 {
-        let offered = links.offer(at(0), 0, 100, || number, |_| ());
+        let offered = links.offer(at(0), 0, 100, || number, |_, _| ());
         *links.packet_slot(1, || 0).expect("a plain direction") = number;
         let placed = links.offer_slot(at(0), 1, 100, |_| ());
         assert_eq!(placed, Some(offered));
@@ -158,7 +158,7 @@ fn offers_departures_and_losses_are_counted_for_each_direction() {
     let mut links: LinkSet<u32> = LinkSet::of_entries(entries);
     for link in [0, 1] {
         for number in 0..4 {
-            let offered = links.offer(at(0), link, 100, || number, |_| ());
+            let offered = links.offer(at(0), link, 100, || number, |_, _| ());
             assert_eq!(offered.is_ok(), number < 3);
         }
     }
@@ -244,7 +244,7 @@ fn a_compressed_packet_has_its_size_on_the_link_everywhere_on_this_link() {
     let random = LinkRandomStreams::named(1, 0, "link.forward", 0);
     let entry = LinkEntry::new(&direction, random, CountingObserver::default());
     let mut links = LinkSet::of_entries([entry]);
-    let mut offer = |bytes| links.offer(Instant::ZERO, 0, bytes, || 0, |_| ());
+    let mut offer = |bytes| links.offer(Instant::ZERO, 0, bytes, || 0, |_, _| ());
     assert_eq!([offer(40), offer(1500)], [Ok(()), Ok(())]);
     assert_eq!(offer(1500), Err(DropReason::QueueFull));
     let entry = links.entry_mut(0);

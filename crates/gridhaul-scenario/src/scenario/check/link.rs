@@ -12,6 +12,9 @@ impl Report<'_> {
             let key = format!("link.{name}");
             self.ends(&key, &link.from, &link.to);
             self.directions_given(&key, link);
+            if let Some(medium) = &link.medium {
+                self.medium_of_link(name, medium);
+            }
             // The directions of an invalid power line have values that nobody has written.
             if let Some(line) = &link.power_line
                 && !self.power_line(&format!("{key}.power_line"), line)
@@ -50,6 +53,7 @@ impl Report<'_> {
                 "write rate = \"3 Mbit/s\"; to make the link one-way, remove the direction",
             );
         }
+        self.rate_changes(key, direction);
         self.aqm(key, direction);
         if let Some(loss) = &direction.loss {
             self.loss(key, loss);

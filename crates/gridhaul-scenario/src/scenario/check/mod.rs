@@ -5,9 +5,11 @@ mod flow;
 mod ip;
 mod link;
 mod load;
+mod medium;
 mod plan;
 mod power_line;
 mod proxy;
+mod rate_change;
 mod shaper;
 mod stack;
 
@@ -33,6 +35,7 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
         return report.diagnostics;
     }
     report.links();
+    report.media();
     report.stacks();
     // Paths are checked only if nodes and links are valid, so that no error is reported twice.
     let network = report.diagnostics.is_empty().then(|| Network::new(scenario));
@@ -179,6 +182,7 @@ impl Report<'_> {
         let scenario = self.scenario;
         let names = (scenario.node.keys().map(|name| ("node", name)))
             .chain(scenario.link.keys().map(|name| ("link", name)))
+            .chain(scenario.medium.keys().map(|name| ("medium", name)))
             .chain(scenario.stack.keys().map(|name| ("stack", name)))
             .chain(scenario.flow.keys().map(|name| ("flow", name)));
         for (table, name) in names {

@@ -116,6 +116,78 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "outage = [{ start = \"1 s\", length = \"2 s\", every = \"2 s\" }], delay =",
     ),
     (
+        "unknown medium",
+        "both =",
+        "medium = \"stret\"\n[medium.street.csma_ca]\n[link.feeder.both]\nrate = \"1 Mbit/s\"\n#",
+    ),
+    (
+        "contention with managed queue, pause and without queue space",
+        "both =",
+        "medium = \"street\"\n[medium.street.csma_ca]\n[link.feeder.both]\naqm.codel = {}\n\
+         queue = \"0 packets\"\noutage = [{ start = \"1 s\", length = \"1 s\", mode = \"hold\" }]\n\
+         rate = \"1 Mbit/s\"\n#",
+    ),
+    (
+        "contention without slots, windows and attempts",
+        "[stack.plain]",
+        "[medium.street.csma_ca]\nslot = \"0 s\"\nwindows = [0, 8, 8, 8]\nattempts = 0\n\
+         [stack.plain]",
+    ),
+    (
+        "contention without a stage",
+        "[stack.plain]",
+        "[medium.street.csma_ca]\nwindows = []\ndeferral = []\n[stack.plain]",
+    ),
+    (
+        "deferral counters of other stages",
+        "[stack.plain]",
+        "[medium.street.csma_ca]\ndeferral = [0, 1]\n[stack.plain]",
+    ),
+    (
+        "standard of contention that is unknown",
+        "[stack.plain]",
+        "[medium.street.csma_ca]\nstandard = \"ieee-802.11\"\n[stack.plain]",
+    ),
+    ("time slots of zero", "[stack.plain]", "[medium.street.tdma]\nslot = \"0 s\"\n[stack.plain]"),
+    (
+        "time slots without time for transmission",
+        "[stack.plain]",
+        "[medium.street.tdma]\nslot = \"1 ms\"\nguard = \"1 ms\"\n[stack.plain]",
+    ),
+    (
+        "time slot of a direction that is not on the medium",
+        "both =",
+        "medium = \"street\"\n[medium.street.tdma]\nslot = \"1 ms\"\n\
+         order = [\"feeder.forward\", \"feder.reverse\"]\n[link.feeder.both]\n\
+         rate = \"1 Mbit/s\"\n#",
+    ),
+    (
+        "direction without a time slot",
+        "both =",
+        "medium = \"street\"\n[medium.street.tdma]\nslot = \"1 ms\"\n\
+         order = [\"feeder.forward\"]\n[link.feeder.both]\nrate = \"1 Mbit/s\"\n#",
+    ),
+    (
+        "rate of zero after a change",
+        "delay =",
+        "rate_change = [{ at = \"5 s\", rate = \"0 bit/s\" }], delay =",
+    ),
+    (
+        "recurring change without a period",
+        "delay =",
+        "rate_change = [{ at = \"5 s\", rate = \"1 Mbit/s\", every = \"0 s\" }], delay =",
+    ),
+    (
+        "more changes of a rate than a run can have",
+        "delay =",
+        "rate_change = [{ at = \"0 s\", rate = \"1 Mbit/s\", every = \"1 us\" }], delay =",
+    ),
+    (
+        "change of a rate without a time",
+        "delay =",
+        "rate_change = [{ rate = \"1 Mbit/s\" }], delay =",
+    ),
+    (
         "paired with an unknown direction",
         "delay =",
         "load_latency = { paired_with = \"feeder.bakward\" }, delay =",

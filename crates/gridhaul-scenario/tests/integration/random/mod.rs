@@ -3,11 +3,11 @@
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     Application, ApplicationProfile, Aqm, Burst, Codel, Compression, CongestionControlAlgorithm,
-    Crash, Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link,
-    Load, Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
-    PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
-    ProxyMode, Record, Red, Reorder, RequestResponse, RouteChange, Shadowing, Stack, Sweep,
-    Transfer, Transport, ValueRange, Values,
+    Crash, CsmaCa, CsmaStandard, Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion,
+    Jitter, JitterShape, Link, Load, Loss, Medium, Node, Noise, NoiseTiming, OnOff, Outage,
+    OutageMode, PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine,
+    PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red, Reorder, RequestResponse,
+    RouteChange, Shadowing, Stack, Sweep, Tdma, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -138,6 +138,12 @@ fn power_line() -> impl Strategy<Value = PowerLine> {
     )
 }
 
+fn rate_change() -> impl Strategy<Value = RateChange> {
+    // Few enough changes for a run of any length.
+    let every = option::of((1_u64 << 50..1 << 55).prop_map(Duration::from_nanos));
+    (time(0), rate(), every).prop_map(|(at, rate, every)| RateChange { at, rate, every })
+}
+
 fn direction() -> BoxedStrategy<Direction> {
     let queue = prop_oneof![
         any::<u32>().prop_map(QueueLimit::Packets),
@@ -170,10 +176,11 @@ fn direction() -> BoxedStrategy<Direction> {
         });
     let damage = (option::of(probability()), corrupt, channel, option::of(compression));
     let outages = prop::collection::vec(outage, 0..3);
-    (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages)
+    let rates = (rate(), prop::collection::vec(rate_change(), 0..3));
+    (rates, time(0), (queue, option::of(aqm())), impairments, damage, outages)
         .prop_map(
             |(
-                rate,
+                (rate, rate_change),
                 delay,
                 (queue, aqm),
                 (loss, (jitter, reorder, route_change)),
@@ -183,6 +190,7 @@ fn direction() -> BoxedStrategy<Direction> {
                 let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise), compression) =
                     damage;
                 Direction {
+                    rate_change,
                     // RED needs a queue that is longer than its minimum.
                     queue: if matches!(aqm, Some(Aqm::Red(_))) {
                         QueueLimit::Unlimited
@@ -215,6 +223,7 @@ fn link() -> impl Strategy<Value = Link> {
             from: "meter".into(),
             to: "head-1".into(),
             shared: false,
+            medium: None,
             power_line: None,
             both,
             forward,
@@ -238,6 +247,36 @@ fn link() -> impl Strategy<Value = Link> {
         let [both, forward, reverse] = [both, forward, reverse].map(complete);
         Link { power_line: line, both, forward, reverse, ..link }
     })
+}
+
+fn medium() -> impl Strategy<Value = Medium> {
+    let windows = prop::collection::vec((1..=CsmaCa::WINDOW_MAX, any::<u32>()), 1..5);
+    let times = || option::of(time(1));
+    let standard = prop::sample::select(&[CsmaStandard::Ieee1901, CsmaStandard::G3Plc]);
+    let csma_ca = (standard, times(), times(), option::of(windows), option::of(1..9_u32)).prop_map(
+        |(standard, slot, response, stages, attempts)| {
+            let (windows, deferral) = stages.map(|stages| stages.into_iter().unzip()).unzip();
+            let keys = CsmaCa { standard, slot, response, ..CsmaCa::default() };
+            Medium::CsmaCa(CsmaCa { windows, deferral, attempts, ..keys })
+        },
+    );
+    let tdma = (time(1), time(0)).prop_map(|(slot, guard)| {
+        let slot = slot + guard;
+        Medium::Tdma(Tdma { slot, guard, order: Vec::new() })
+    });
+    prop_oneof![csma_ca, tdma]
+}
+
+/// A link with this medium, if its directions have no key that contradicts contention.
+fn share(line: Link, medium: Option<Medium>) -> (Link, Option<Medium>) {
+    let contends = matches!(medium, Some(Medium::CsmaCa(_)));
+    let waits = |direction: &Direction| {
+        let holds = direction.outage.iter().any(|outage| outage.mode == OutageMode::Hold);
+        direction.aqm.is_none() && !holds && direction.queue != QueueLimit::Packets(0)
+    };
+    let directions = [line.forward(), line.reverse()];
+    let medium = medium.filter(|_| !contends || directions.into_iter().flatten().all(waits));
+    (Link { medium: medium.as_ref().map(|_| "street".into()), ..line }, medium)
 }
 
 fn stack() -> impl Strategy<Value = Stack> {
@@ -381,8 +420,18 @@ fn proxy() -> impl Strategy<Value = Proxy> {
 pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
     let head = (".*[a-z].*", "(?s).*", any::<u64>(), 1_u64..1 << 60, any::<bool>());
     let flows = prop::collection::vec(flow(), 1..4);
-    (head, 1..50_u32, link(), (stack(), option::of(proxy())), flows, sweep()).prop_map(
-        |((title, description, seed, nanos, recorded), count, line, (own, proxy), flows, sweep)| {
+    let line = (link(), option::of(medium()));
+    (head, 1..50_u32, line, (stack(), option::of(proxy())), flows, sweep()).prop_map(
+        |(
+            (title, description, seed, nanos, recorded),
+            count,
+            (line, medium),
+            nodes,
+            flows,
+            sweep,
+        )| {
+            let (own, proxy) = nodes;
+            let (line, medium) = share(line, medium);
             Scenario {
                 title: title.replace('\r', ""),
                 description,
@@ -402,6 +451,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 ]
                 .into(),
                 link: [("line".into(), line)].into(),
+                medium: medium.map(|medium| ("street".to_owned(), medium)).into_iter().collect(),
                 stack: [("own".into(), own)].into(),
                 flow: flows
                     .into_iter()

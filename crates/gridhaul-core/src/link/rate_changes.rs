@@ -1,0 +1,106 @@
+//! Transmission at rates that change at stated times.
+
+use gridhaul_scenario::scenario::{Direction, RateSchedule};
+use gridhaul_scenario::units::Instant;
+
+use super::outage::Outages;
+
+/// The rates of a direction with `rate_change`.
+#[derive(Debug, Clone)]
+pub(super) struct RateChanges(RateSchedule);
+
+/// Parts of a bit in 1 s × 1 ns, the unit in which rate × time is a whole number.
+const PER_BIT: u128 = 1_000_000_000;
+
+impl RateChanges {
+    /// `None` for a direction whose rate does not change.
+    pub(super) fn new(direction: &Direction) -> Option<Self> {
+        (!direction.rate_change.is_empty()).then(|| Self(RateSchedule::of(direction)))
+    }
+
+    /// End of the transmission of `bytes` that starts at `started`, outside a pause: rounded up to
+    /// a nanosecond. The rate applies to the bits that are left when it changes.
+    pub(super) fn end_of_transmission(
+        &self,
+        outages: &Outages,
+        started: Instant,
+        bytes: u32,
+    ) -> Instant {
+        let mut at = started;
+        let mut left = u128::from(bytes) * 8 * PER_BIT;
+        while at != Instant::NEVER {
+            let rate = u128::from(self.0.rate_at(at).as_bits_per_sec());
+            let until = self.0.next_change(at).min(outages.next_pause(at));
+            let possible = rate * u128::from(until.since(at).as_nanos());
+            if left <= possible {
+                // At most the time until `until`, which has 64 bits.
+                return Instant::from_nanos(at.as_nanos() + left.div_ceil(rate) as u64);
+            }
+            left -= possible;
+            at = outages.release(until);
+        }
+        Instant::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Outage, OutageMode, RateChange};
+    use gridhaul_scenario::units::{BitRate, Duration};
+
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    fn change(at_us: u64, mbit: u64) -> RateChange {
+        let rate = BitRate::from_bits_per_sec(mbit * 1_000_000);
+        RateChange { at: Duration::from_micros(at_us), rate, every: None }
+    }
+
+    /// 8 Mbit/s, a byte in a microsecond; from 1000 µs on 2 Mbit/s, from 2000 µs on 16 Mbit/s.
+    fn direction() -> Direction {
+        let rate = BitRate::from_bits_per_sec(8_000_000);
+        Direction {
+            rate_change: vec![change(1_000, 2), change(2_000, 16)],
+            ..Direction::new(rate, Duration::ZERO)
+        }
+    }
+
+    #[test]
+    fn the_bits_that_are_left_at_a_change_have_the_new_rate() {
+        let rates = RateChanges::new(&direction()).expect("rates change");
+        // (start, bytes, end) in µs.
+        let cases = [
+            (0, 1_000, 1_000), // ends at the very change
+            (500, 600, 1_400), // 500 B before it, 100 B at a quarter of the rate
+            (900, 400, 2_025), // 100 B, then 250 B in 1 ms, then 50 B at twice the first rate
+            (1_000, 250, 2_000),
+            (3_000, 200, 3_100),
+        ];
+        for (start, bytes, end) in cases {
+            let sent = rates.end_of_transmission(&Outages::default(), at(start), bytes);
+            assert_eq!(sent, at(end), "{bytes} B from {start} µs");
+        }
+    }
+
+    #[test]
+    fn a_pause_moves_the_remaining_bits_to_a_later_rate() {
+        let rates = RateChanges::new(&direction()).expect("rates change");
+        let pause = |length| {
+            let (start, length) = (Duration::from_micros(900), Duration::from_micros(length));
+            Outages::new(&[Outage { start, length, every: None, mode: OutageMode::Hold }])
+        };
+        // 900 B before the pause; 100 B after it, at 2 Mbit/s or at 16 Mbit/s.
+        let ends = [200, 1_100]
+            .map(|length| rates.end_of_transmission(&pause(length), Instant::ZERO, 1_000));
+        assert_eq!(ends, [at(1_500), at(2_050)]);
+    }
+
+    #[test]
+    fn a_direction_without_changes_has_no_schedule() {
+        let plain = Direction { rate_change: Vec::new(), ..direction() };
+        assert!(RateChanges::new(&plain).is_none());
+    }
+}
