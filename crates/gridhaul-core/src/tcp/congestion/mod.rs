@@ -341,6 +341,9 @@ impl Controller {
     }
 }
 
+#[cfg(test)]
+mod tests;
+
 /// Events for tests of congestion controls, which override individual fields.
 #[cfg(test)]
 mod samples {

@@ -207,10 +207,12 @@ impl Sender {
     /// step C, sends it with the same acknowledgement, as far as the pipe allows.
     #[cold]
     fn fill_unproven_hole(&mut self, params: &StackParams) -> bool {
-        let free = self.edge().saturating_sub(self.next);
-        let is_blocked = self.next < self.end() && u64::from(self.next_len(free, params)) > free;
         let is_permitted = self.sack && self.recovery_rules().fills_unproven_holes;
-        if !(is_permitted && is_blocked && self.in_recovery()) || self.queue.lost_bytes() > 0 {
+        if !is_permitted || !self.in_recovery() || self.queue.lost_bytes() > 0 {
+            return false;
+        }
+        let free = self.edge().saturating_sub(self.next);
+        if self.next >= self.end() || u64::from(self.next_len(free, params)) <= free {
             return false;
         }
         mark!(sack_fills_unproven_holes);
