@@ -188,19 +188,19 @@ mod tests {
         let work = || {
             let events = LinkEvents::open().unwrap();
             let ip = |line: &str| run_batch("ip", line, "test").unwrap();
-            ip("link add a type veth peer name b\nlink set a up\nlink set b up\n");
-            let index = await_state(&events, "a", |event| event.has_carrier);
-            ip("link set b down\n");
-            await_state(&events, "a", |event| !event.has_carrier);
-            ip("link set b up\n");
-            await_state(&events, "a", |event| event.has_carrier);
-            ip("link del a\n");
-            await_state(&events, "a", |event| !event.has_carrier);
-            ip("link add a type veth peer name b\nlink set a up\nlink set b up\n");
-            assert_ne!(await_state(&events, "a", |event| event.has_carrier), index);
+            ip("link add v0 type veth peer name v1\nlink set v0 up\nlink set v1 up\n");
+            let index = await_state(&events, "v0", |event| event.has_carrier);
+            ip("link set v1 down\n");
+            await_state(&events, "v0", |event| !event.has_carrier);
+            ip("link set v1 up\n");
+            await_state(&events, "v0", |event| event.has_carrier);
+            ip("link del v0\n");
+            await_state(&events, "v0", |event| !event.has_carrier);
+            ip("link add v0 type veth peer name v1\nlink set v0 up\nlink set v1 up\n");
+            assert_ne!(await_state(&events, "v0", |event| event.has_carrier), index);
             // A new socket receives the state of devices that do not change.
             let late = LinkEvents::open().unwrap();
-            await_state(&late, "b", |event| event.has_carrier);
+            await_state(&late, "v1", |event| event.has_carrier);
         };
         namespace.enter(work).unwrap();
     }
