@@ -2,7 +2,7 @@
 //!
 //! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames),
 //!   [`IpCommands`] (devices, addresses, routes), [`LinkEvents`] (carrier), [`Htb`] (shapers),
-//!   [`apply_ruleset`] (packet filter), [`TcpSysctls`] and [`set_sysctl`].
+//!   [`apply_ruleset`] and [`replace_mark_rules`] (packet filter), [`TcpSysctls`] and [`set_sysctl`].
 //! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`],
 //!   [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
@@ -37,6 +37,7 @@ mod lease;
 mod leg_options;
 mod limits;
 mod link_events;
+mod mark_rule;
 mod namespace;
 mod namespace_names;
 mod network_devices;
@@ -85,6 +86,7 @@ pub use leg_options::{
 };
 pub use limits::{kernel_tick, raise_open_file_limit};
 pub use link_events::{LinkEvent, LinkEvents};
+pub use mark_rule::{MarkRule, replace_mark_rules};
 pub use namespace::Namespace;
 pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
 pub use network_devices::{NetworkDevice, network_devices};

@@ -91,6 +91,12 @@ impl Network {
             );
             fs::write(network.config(side), text).unwrap();
         }
+        // The kernel notices carrier within a second.
+        wait_until("the links are up", || {
+            SIDES.into_iter().all(|side| {
+                network.run(side, "ip link show type veth").matches("state UP").count() == 2
+            })
+        });
         network
     }
 

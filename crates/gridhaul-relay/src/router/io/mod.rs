@@ -12,7 +12,7 @@ mod token;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_linux::{Clock, EventFlags, LinkEvent, LinkEvents};
+use gridhaul_linux::{Clock, EventFlags, LinkEvent, LinkEvents, replace_mark_rules};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -250,8 +250,8 @@ impl Loop {
         changes: &[Selection],
         is_repeated: bool,
     ) -> Result<(), gridhaul_linux::Error> {
-        let change = Step::Ruleset(ruleset::selection(changes));
-        if !is_repeated && system::apply(&change).is_ok() {
+        let rules = ruleset::selection(changes);
+        if !is_repeated && replace_mark_rules(ruleset::TABLE_NAME, &rules).is_ok() {
             return Ok(());
         }
         let router = self.router();

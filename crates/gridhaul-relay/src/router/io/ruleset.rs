@@ -1,16 +1,16 @@
 //! The packet filter of a hybrid router (nft(8)): marks each packet to the peer with its link, by
 //! which a rule selects the routing table, and gives packets of a share the priority of its class.
 
-use std::fmt::Write;
 use std::net::IpAddr;
 
-use gridhaul_linux::Htb;
+use gridhaul_linux::{Htb, MarkRule};
 use gridhaul_scenario::relay::{
     OpeningSide, PacketMatch, RouterConfig, TransportProtocol, network_prefixes,
 };
 
 /// The table, of which a network namespace has one.
 pub(super) const TABLE: &str = "inet gridhaul_router";
+pub(super) const TABLE_NAME: &str = "gridhaul_router";
 
 /// Bits of the mark of a packet that have the link, and bit of a pure acknowledgement. Other bits
 /// are left to other programs.
@@ -62,21 +62,19 @@ pub(super) fn table(router: &RouterConfig, selected: &[usize]) -> String {
         append_chain(&mut text, "acknowledgement", &acknowledgements());
     }
     for (class, link) in selected.iter().enumerate() {
-        append_chain(&mut text, &format!("class_{class}"), &[marking(*link)]);
+        append_chain(&mut text, &chain(class), &[marking(*link)]);
     }
     text + "}\n"
 }
 
-/// A transaction that lets classes use other links.
-pub(super) fn selection(changes: &[Selection]) -> String {
-    let mut text = String::new();
-    for Selection { class, link } in changes {
-        let rule = marking(*link);
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "flush chain {TABLE} class_{class}");
-        let _ = writeln!(text, "add rule {TABLE} class_{class} {rule}");
-    }
-    text
+/// The rules that let classes use other links.
+pub(super) fn selection(changes: &[Selection]) -> Vec<MarkRule> {
+    let rule = |Selection { class, link }: &Selection| MarkRule {
+        chain: chain(*class),
+        keep: !LINK_MASK,
+        set: link_mark(*link),
+    };
+    changes.iter().map(rule).collect()
 }
 
 /// A transaction that removes the table.
@@ -87,6 +85,11 @@ pub(super) fn removal() -> String {
 fn append_chain(text: &mut String, name: &str, rules: &[String]) {
     let rules: String = rules.iter().map(|rule| format!("    {rule}\n")).collect();
     *text += &format!("  chain {name} {{\n{rules}  }}\n");
+}
+
+/// The chain of a class, which has one rule.
+fn chain(class: usize) -> String {
+    format!("class_{class}")
 }
 
 fn marking(link: usize) -> String {
@@ -269,8 +272,8 @@ mod tests {
 
     #[test]
     fn marks_leave_the_bits_of_other_programs() {
-        let rule = "meta mark set meta mark & 0xff00ffff | 0x00020000";
-        let expected = format!("flush chain {TABLE} class_3\nadd rule {TABLE} class_3 {rule}\n");
-        assert_eq!(selection(&[Selection { class: 3, link: 1 }]), expected);
+        let rule = MarkRule { chain: "class_3".to_owned(), keep: 0xff00_ffff, set: 0x0002_0000 };
+        assert_eq!(selection(&[Selection { class: 3, link: 1 }]), [rule]);
+        assert_eq!(marking(1), "meta mark set meta mark & 0xff00ffff | 0x00020000");
     }
 }

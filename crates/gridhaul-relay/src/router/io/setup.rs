@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_linux::{Clock, Error, EventFlags, LinkEvents, interface_index};
+use gridhaul_linux::{Clock, Error, EventFlags, LinkEvents, interface_index, replace_mark_rules};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Loop;
-use super::plan::Step;
 use super::ruleset::{self, Selection};
 use super::sockets::ProbeSocket;
 use super::system;
@@ -84,7 +83,7 @@ impl Loop {
         let selected: Vec<_> = (0..=router.class.len())
             .map(|class| Selection { class, link: machine.selected(class) })
             .collect();
-        system::apply(&Step::Ruleset(ruleset::selection(&selected)))?;
+        replace_mark_rules(ruleset::TABLE_NAME, &ruleset::selection(&selected))?;
         let indices =
             router.link.values().map(|link| interface_index(&link.device).unwrap_or(0)).collect();
         Ok(Self {
