@@ -131,6 +131,7 @@ class RouterNetwork(Network):
         super().__init__("ghr-router")
         self.folder = tempfile.TemporaryDirectory()
         self.routers = []
+        self.messages = []
         ends = (("terminal", "10.9.0.2", "10.9.0.1"), ("centre", "10.9.0.1", "10.9.0.2"))
         for side, (name, own, peer) in zip(self.sides(), ends):
             side.run("ip", "address", "add", f"{own}/32", "dev", "lo")
@@ -142,9 +143,15 @@ class RouterNetwork(Network):
                     f'peer = "{peer}"\ndestinations = ["{peer}"]\nstate = "state"\n{links}'
                 )
             words = ("ip", "netns", "exec", side.name, relay, "run", config)
-            self.routers.append((side, subprocess.Popen(words, stderr=subprocess.DEVNULL)))
+            router = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+            threading.Thread(target=self.read_messages, args=(name, router.stderr), daemon=True).start()
+            self.routers.append((side, router))
             self.relay = relay
         time.sleep(3)
+
+    def read_messages(self, name, lines):
+        for line in lines:
+            self.messages.append((time.monotonic(), f"{name}: {line.strip()}"))
 
     def usable(self, side):
         config = os.path.join(self.folder.name, "terminal.toml" if side is self.terminal else "centre.toml")
@@ -281,12 +288,12 @@ class Flow:
         return self.fault if must_arrive else None
 
 
-def measure(network, deaths, seed, show):
+def measure(network, deaths, kinds, seed, show):
     """Gaps of each kind of death."""
     numbers = random.Random(seed)
-    gaps = {kind: [] for kind in KINDS}
+    gaps = {kind: [] for kind in kinds}
     for death in range(deaths):
-        kind = KINDS[death % len(KINDS)]
+        kind = kinds[death % len(kinds)]
         network.await_links()
         flow = Flow(network)
         time.sleep(1 + numbers.random())
@@ -300,6 +307,9 @@ def measure(network, deaths, seed, show):
             sys.exit(f"death {death} ({kind}): {fault}")
         gaps[kind].append(gap)
         show(f"{death + 1} of {deaths}: {kind}, {device}: {gap:.2f} s")
+        for time_of_message, message in getattr(network, "messages", []):
+            if time_of_message >= at:
+                show(f"    {time_of_message - at:.2f} s: {message}")
     return gaps
 
 
@@ -314,7 +324,8 @@ def main():
     parser.add_argument("--deaths", type=int, default=200, help="deaths of links in each network")
     parser.add_argument("--mptcp-deaths", type=int, help="deaths with Multipath TCP; absent: as many")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--verbose", action="store_true", help="print each gap")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only deaths of this kind; may be repeated")
+    parser.add_argument("--verbose", action="store_true", help="print each gap, and messages of the routers")
     args = parser.parse_args()
     show = print if args.verbose else lambda _line: None
     relay = os.path.abspath(args.relay)
@@ -329,7 +340,7 @@ def main():
             continue
         network = make(relay)
         try:
-            gaps = measure(network, deaths, args.seed, show)
+            gaps = measure(network, deaths, args.kind or KINDS, args.seed, show)
         finally:
             network.delete()
         for kind, values in gaps.items():
