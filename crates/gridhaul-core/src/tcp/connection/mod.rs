@@ -2,6 +2,7 @@
 //! TIME-WAIT.
 
 mod closing;
+mod confirmation;
 mod input;
 mod opening;
 mod output;

@@ -78,11 +78,11 @@ impl Connection {
     fn write_without_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let flags = self.note_data(now, range);
         let params = &*self.params;
-        let next = self.receiver.next();
+        let acknowledged = self.receiver.acknowledged();
         self.receiver.on_ack_sent(now, params);
-        self.last_ack = next;
+        self.last_ack = acknowledged;
         target.seq = self.isn.wrapping_add(range.start as u32);
-        target.ack = self.peer_isn.wrapping_add(next as u32);
+        target.ack = self.peer_isn.wrapping_add(acknowledged as u32);
         target.len = range.len;
         target.window = self.receiver.offer(params);
         target.timestamps = None;
@@ -103,7 +103,7 @@ impl Connection {
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         });
         target.sack.clear();
-        if self.sack && !syn && self.receiver.has_gap() {
+        if self.sack && !syn && self.receiver.reports_gap() {
             let max_blocks = match params.option_bytes {
                 // RFC 2018, section 3: four blocks fit, three with timestamps.
                 OptionBytes::All => 4 - usize::from(self.timestamps),
@@ -114,13 +114,13 @@ impl Connection {
         }
         let options = options_len(&target.sack, timestamps.is_some(), params);
         let header = params.header as usize + options;
-        let next = self.receiver.next();
+        let acknowledged = self.receiver.acknowledged();
         self.receiver.on_ack_sent(now, params);
         let window =
             if syn { self.receiver.offered_by_syn(params) } else { self.receiver.offer(params) };
-        self.last_ack = next;
+        self.last_ack = acknowledged;
         target.seq = self.isn.wrapping_add(range.start as u32);
-        target.ack = self.peer_isn.wrapping_add(next as u32);
+        target.ack = self.peer_isn.wrapping_add(acknowledged as u32);
         target.len = len;
         target.window = window;
         target.timestamps = timestamps;

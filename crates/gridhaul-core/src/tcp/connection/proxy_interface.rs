@@ -35,7 +35,8 @@ impl Connection {
     }
 
     /// Sequence number of a byte of the peer, counted from 0.
-    pub(crate) const fn sequence_of(&self, offset: u64) -> u32 {
+    #[must_use]
+    pub const fn sequence_of(&self, offset: u64) -> u32 {
         self.peer_isn.wrapping_add(offset as u32).wrapping_add(1)
     }
 
@@ -118,7 +119,9 @@ impl Connection {
             State::Listen | State::SynSent => {}
             _ => {
                 let seq = self.isn.wrapping_add(self.sending.next() as u32);
-                let (ack, header) = (self.expected(), self.params.header as u8);
+                let acknowledged = self.receiver.acknowledged() as u32;
+                let ack = self.peer_isn.wrapping_add(acknowledged);
+                let header = self.params.header as u8;
                 let flags = Flags::RST.with(Flags::ACK);
                 self.closing().reset =
                     Some(Segment { seq, ack, flags, header, ..Segment::default() });

@@ -1,5 +1,6 @@
 //! The receiving half: reassembly, delayed and selective acknowledgements, the offered window.
 
+mod confirmation;
 mod delayed_ack_timer;
 mod reassembly;
 
@@ -20,7 +21,7 @@ pub struct Receiver {
     ack_at: Instant,
     /// Data received beyond a gap.
     out_of_order: Option<Box<ReassemblyQueue>>,
-    /// Bytes that the application has not read yet.
+    /// Bytes that the application has not read yet, or has not confirmed.
     unread: u32,
     /// The adaptive delayed-ACK timer of Linux.
     delayed_ack_timer: DelayedAckTimer,
@@ -47,6 +48,8 @@ enum ReadingApplication {
         /// Data with PSH is not acknowledged yet.
         pushed: bool,
     },
+    /// All data when it arrives. It is acknowledged after [`Receiver::confirm`].
+    Confirms,
 }
 
 impl Receiver {
@@ -85,6 +88,10 @@ impl Receiver {
             // RFC 9293, 3.10.7.4: an old segment is acknowledged at once. Data after FIN is
             // ignored: "Ignore the segment text."
             self.finished |= fin;
+            if self.is_withheld(end) {
+                // The confirmation is followed by an acknowledgement.
+                return false;
+            }
             let last = end == self.next && self.out_of_order.is_none();
             if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
                 self.delay_ack_of_duplicate(now, params);
@@ -100,7 +107,7 @@ impl Receiver {
         if start > self.next {
             // RFC 5681, section 4.2: out of order data is acknowledged at once.
             self.out_of_order.get_or_insert_with(ReassemblyQueue::new).insert(start, end, fin);
-            self.ack_now = true;
+            self.acknowledge_gap();
             return false;
         }
         let before = self.next;
@@ -205,17 +212,20 @@ impl Receiver {
     /// (section 2.4), or down where the buffer has no space for a whole unit.
     #[inline]
     pub(crate) fn offer(&mut self, params: &StackParams) -> u32 {
-        let window = self.offered.saturating_sub(self.next) as u32;
+        let acknowledged = self.acknowledged();
+        let window = self.offered.saturating_sub(acknowledged) as u32;
         if self.window_shift == 0 {
             return window;
         }
         let down = window >> self.window_shift << self.window_shift;
         let up = down + (u32::from(down < window) << self.window_shift);
-        if up > params.receive_window.saturating_sub(self.unread) {
+        // Bytes that are acknowledged and still in the buffer.
+        let unread = u64::from(self.unread) - (self.next - acknowledged);
+        if up > params.receive_window.saturating_sub(unread as u32) {
             // The peer may use what it was offered before; that part is accepted.
             return down;
         }
-        self.offered = self.next + u64::from(up);
+        self.offered = acknowledged + u64::from(up);
         up
     }
 
@@ -263,11 +273,15 @@ impl Receiver {
         }
         self.offered = self.edge(params);
         self.ack_now = false;
-        if let ReadingApplication::ReadsOnDemand { pushed } = &mut self.application {
-            *pushed = false;
-        }
-        self.unacknowledged = 0;
         self.ack_at = Instant::NEVER;
+        match &mut self.application {
+            ReadingApplication::ReadsAtOnce => self.unacknowledged = 0,
+            ReadingApplication::ReadsOnDemand { pushed } => {
+                *pushed = false;
+                self.unacknowledged = 0;
+            }
+            ReadingApplication::Confirms => self.repeat_for_gap(),
+        }
     }
 
     /// A segment with data is sent, before [`Self::on_ack_sent`].
@@ -290,6 +304,10 @@ impl Receiver {
     }
 
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
+        if self.application == ReadingApplication::Confirms {
+            self.withhold();
+            return;
+        }
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         if params.policy.adaptive_delayed_ack && self.delayed_ack_timer.on_data(now) {
             self.enter_quick_ack_mode(params);
@@ -326,6 +344,7 @@ impl Receiver {
                 *pushed = true;
                 false
             }
+            ReadingApplication::Confirms => false,
         }
     }
 
