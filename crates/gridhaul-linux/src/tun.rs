@@ -6,10 +6,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use rustix::ioctl::{Setter, ioctl, opcode};
+use rustix::ioctl::{Getter, Setter, ioctl, opcode};
 
 /// A TUN device that carries bare IP packets, or a TAP device that carries Ethernet frames. It
-/// vanishes when this is dropped.
+/// vanishes when this is dropped, unless it is persistent.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -27,6 +27,9 @@ struct Request {
 /// `IFF_TUN | IFF_NO_PI` (`<linux/if_tun.h>`): IP packets without a prefix of four bytes.
 const IFF_TUN_NO_PI: u16 = 0x0001 | 0x1000;
 
+/// `IFF_PERSIST`: the device exists without a program.
+const IFF_PERSIST: u16 = 0x0800;
+
 /// `IFF_TAP | IFF_NO_PI`: Ethernet frames without a prefix and without frame check sequence.
 const IFF_TAP_NO_PI: u16 = 0x0002 | 0x1000;
 
@@ -37,6 +40,29 @@ impl Tun {
     /// `/dev/net/tun` is not accessible, or the name is taken.
     pub fn new(name: &str) -> io::Result<Self> {
         Self::with_flags(name, IFF_TUN_NO_PI)
+    }
+
+    /// Attaches to a persistent device in the network namespace of the calling thread. While no
+    /// program is attached, the kernel drops the packets for it.
+    ///
+    /// # Errors
+    /// There is no such persistent device ([`io::ErrorKind::NotFound`]), another program is
+    /// attached ([`io::ErrorKind::ResourceBusy`]), it belongs to another user, or `/dev/net/tun` is
+    /// not accessible.
+    pub fn attach(name: &str) -> io::Result<Self> {
+        let tun = Self::with_flags(name, IFF_TUN_NO_PI)?;
+        // TUNSETIFF makes a device where there is none: this one vanishes again.
+        let is_persistent = tun.flags()? & IFF_PERSIST != 0;
+        if is_persistent { Ok(tun) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
+    fn flags(&self) -> io::Result<u16> {
+        // SAFETY: TUNGETIFF writes one `struct ifreq`, whose size and layout `Request` has.
+        let request: Request = unsafe {
+            ioctl(&self.file, Getter::<{ opcode::read::<libc::c_uint>(b'T', 210) }, Request>::new())
+        }?;
+        Ok(request.flags)
     }
 
     /// Makes a device for Ethernet frames in the network namespace of the calling thread. A VLAN
