@@ -193,6 +193,8 @@ impl<S: Storage + Clone> Collector<S> {
             eof_durable: eof,
             server_fin,
             fin_sent,
+            // Connections of TCP in user space are not continued.
+            notifies: false,
         });
         self.at_risk += incomplete.len() as u64;
         self.incomplete.push(id, incomplete);

@@ -91,10 +91,16 @@ impl<S: Storage + Clone> Collector<S> {
                     mark!(collector_confirms_stored_data);
                     self.at_risk -= end - meter.durable;
                     meter.durable = end;
+                    if meter.notifies {
+                        self.events.push_back(Event::Stored { meter: id, position: end });
+                    }
                 }
                 AwaitingKind::Eof => {
                     mark!(collector_answers_fin_after_storage);
                     meter.eof_durable = true;
+                    if meter.notifies {
+                        self.events.push_back(Event::EndStored(id));
+                    }
                     self.finish_if_complete(id);
                 }
             }
@@ -122,3 +128,50 @@ impl<S: Storage + Clone> Collector<S> {
 
 /// Bytes of a group above which further shards wait for the next group.
 const GROUP_MAX: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_protocols::framing::MessageFraming;
+
+    use super::*;
+    use crate::collector::Settings;
+    use crate::log::Folder;
+    use crate::protocol::Identity;
+
+    #[test]
+    fn a_caller_that_acknowledges_is_notified_when_data_is_stored() {
+        let settings = Settings {
+            name: "collector".to_owned(),
+            tier: Tier::Local,
+            shards: 1,
+            at_risk: 10_000,
+            at_risk_per_meter: 10_000,
+            message_limit: 1_000,
+            backlog: 1_000_000,
+            segment: u64::MAX,
+            replies: false,
+            compression: false,
+        };
+        let state = CollectorState::default();
+        let mut all: Collector<Folder> = Collector::new(settings, 1, &state, None);
+        let [acknowledging, other] =
+            [(); 2].map(|()| all.open_meter(Identity::default(), MessageFraming::Stream));
+        all.notify_stored(acknowledging);
+        for id in [acknowledging, other] {
+            all.handle_data(id, &[7; 100]).unwrap();
+        }
+        assert_eq!(all.storable(acknowledging), 1_000_000 - all.backlog_size());
+        assert!(all.poll_group().is_some());
+        // FIN is part of the next group.
+        all.handle_fin(acknowledging);
+        assert_eq!(all.poll_event(), None);
+        let meter = acknowledging;
+        all.handle_written(Durable::assumed(1));
+        assert_eq!(all.poll_event(), Some(Event::Stored { meter, position: 100 }));
+        assert_eq!(all.poll_event(), None);
+        assert!(all.poll_group().is_some());
+        all.handle_written(Durable::assumed(2));
+        let ends = [Event::EndStored(meter), Event::SendFin(meter), Event::Close(meter)];
+        assert_eq!(std::iter::from_fn(|| all.poll_event()).collect::<Vec<_>>(), ends);
+    }
+}

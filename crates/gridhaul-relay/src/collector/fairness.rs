@@ -17,6 +17,14 @@ impl<S: Storage + Clone> Collector<S> {
         own.min(all).min(self.backlog_share(meter))
     }
 
+    /// Number of bytes of a meter for which there is space in the backlog, whatever is at risk now:
+    /// a window of this size can be filled and stored.
+    #[must_use]
+    pub fn storable(&self, id: MeterId) -> u64 {
+        let meter = self.meters.get(id).filter(|meter| !meter.eof);
+        meter.map_or(0, |meter| self.backlog_share(meter))
+    }
+
     /// Free space in the backlog for one meter. The second half is divided evenly: a meter that
     /// sends much while the head is unreachable leaves space for the others. It also uses at most
     /// as much as it leaves free, so that meters that connect later find space (dynamic thresholds:

@@ -62,6 +62,15 @@ pub enum Event {
         /// Data of the server.
         bytes: Vec<u8>,
     },
+    /// The meter's stream is stored up to this position, after [`Collector::notify_stored`].
+    Stored {
+        /// The meter.
+        meter: MeterId,
+        /// Position after the last byte that is stored.
+        position: u64,
+    },
+    /// The meter's stream and its FIN are stored, after [`Collector::notify_stored`].
+    EndStored(MeterId),
     /// Send FIN after all data.
     SendFin(MeterId),
     /// Both directions are complete: close the connection. The meter no longer exists.
@@ -161,7 +170,15 @@ impl<S: Storage + Clone> Collector<S> {
             eof_durable: false,
             server_fin: false,
             fin_sent: false,
+            notifies: false,
         })
+    }
+
+    /// Requests events when data of a meter is stored, for a caller that acknowledges it then.
+    pub fn notify_stored(&mut self, id: MeterId) {
+        if let Some(meter) = self.meters.get_mut(id) {
+            meter.notifies = true;
+        }
     }
 
     /// Bytes of records that the head has not confirmed.

@@ -52,6 +52,8 @@ pub(super) struct Meter {
     /// FIN of the server has arrived; FIN was sent to the meter.
     pub server_fin: bool,
     pub fin_sent: bool,
+    /// The caller is notified when data is stored.
+    pub notifies: bool,
 }
 
 /// All open meters.
@@ -146,6 +148,7 @@ mod tests {
             eof_durable: false,
             server_fin: false,
             fin_sent: false,
+            notifies: false,
         }
     }
 

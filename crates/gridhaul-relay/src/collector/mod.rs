@@ -24,6 +24,7 @@ mod shard;
 mod stored;
 #[cfg(test)]
 mod tests;
+pub mod user_tcp;
 
 pub use continuation::{Continuation, MeterState};
 pub use machine::{Collector, CollectorLog, Event};
