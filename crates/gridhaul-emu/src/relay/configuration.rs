@@ -3,8 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_scenario::relay::{
-    CollectorConfig, Compression, Confirmation, Deliver, DurabilityTier, HeadConfig, MeterFraming,
-    MeterListener, RelayConfig, RelayLog, ServerIdentity, TcpDelivery, WhenFull,
+    Acknowledgement, CollectorConfig, Compression, Confirmation, Deliver, DurabilityTier,
+    HeadConfig, MeterFraming, MeterListener, RelayConfig, RelayLog, ServerIdentity, TcpDelivery,
+    WhenFull,
 };
 use gridhaul_scenario::scenario::{Load, Scenario};
 use gridhaul_scenario::units::{BufferLimit, Bytes, Duration};
@@ -76,6 +77,7 @@ pub(super) fn collector(
         tls: None,
         proxy_protocol: false,
         allow: Vec::new(),
+        ack: Acknowledgement::Received,
     };
     let config = RelayConfig {
         collector: Some(CollectorConfig {
@@ -93,6 +95,7 @@ pub(super) fn collector(
             message_wait: MESSAGE_WAIT,
             idle_timeout: None,
             receive_buffer: Bytes::new(u64::from(flow.stacks[1].receive_window).max(RECEIVE_MIN)),
+            tun: None,
             memory: Bytes::new(memory),
             batch_delay: BATCH_DELAY,
             meters: None,

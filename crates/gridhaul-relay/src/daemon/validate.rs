@@ -4,14 +4,16 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use gridhaul_linux::{configure_leg, require_congestion_control, require_user};
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Deliver, SplitConfig};
+use gridhaul_scenario::relay::{CollectorConfig, Deliver, SplitConfig};
 use rustix::fs::{Access, access};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::collector::io as collector;
 use crate::head::io::delivery::login::check_login;
 use crate::router::io as router;
 use crate::runtime::local_address::is_local;
@@ -44,6 +46,9 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
     if let Some(router) = &config.router {
         router::validate(router)?;
     }
+    if let Some(collector) = &config.collector {
+        check_durable(collector)?;
+    }
     if let Some(log) = &config.log {
         check_folder("log.folder", &folder.join(&log.folder))?;
     }
@@ -61,6 +66,25 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         ));
     }
     Ok(faults)
+}
+
+/// Packets for listeners whose data is acknowledged when it is durable must reach the TUN device.
+fn check_durable(keys: &CollectorConfig) -> Result<(), RunError> {
+    let durable = keys.listener.iter().filter(|(_, listener)| listener.is_durable());
+    for (name, listener) in durable {
+        let address: Option<SocketAddr> = listener.address.parse().ok();
+        if let Some(ip) = address.map(|address| address.ip()).filter(|ip| is_local(*ip)) {
+            let device = keys.tun.as_deref().unwrap_or("DEVICE");
+            let length = if ip.is_ipv4() { 32 } else { 128 };
+            return Err(RunError::Invalid(format!(
+                "collector.listener.{name}.address: this machine has the address {ip}, so that \
+                 the kernel would answer the meters\n  \
+                 help: remove it from the machine, and route it: ip route add {ip}/{length} dev \
+                 {device}"
+            )));
+        }
+    }
+    keys.tun.as_ref().map_or(Ok(()), |name| collector::check_device(name))
 }
 
 /// The kernel must accept the options of both legs.

@@ -10,6 +10,7 @@ mod checks;
 mod collector_matrix;
 mod damage;
 mod derived;
+mod durable;
 mod ends;
 mod faults;
 mod guide;

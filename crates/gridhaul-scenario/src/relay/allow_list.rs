@@ -30,7 +30,7 @@ fn contains((prefix, length): (IpAddr, u8), address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay::MeterFraming;
+    use crate::relay::{Acknowledgement, MeterFraming};
 
     #[test]
     fn an_allow_list_compares_prefixes() {
@@ -42,6 +42,7 @@ mod tests {
                 tls: None,
                 proxy_protocol: false,
                 allow,
+                ack: Acknowledgement::Received,
             };
             listener.is_allowed(address.parse().unwrap())
         };

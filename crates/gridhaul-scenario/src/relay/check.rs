@@ -187,6 +187,7 @@ fn check_collector(collector: &CollectorConfig, config: &RelayConfig, found: &mu
         at("listener", "there is no listener".to_owned(), "add [collector.listener.meters]");
     }
     check_listeners(collector, found);
+    super::durable_ack::check(collector, found);
 }
 
 /// Limits of memory and buffers.

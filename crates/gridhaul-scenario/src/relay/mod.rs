@@ -3,6 +3,7 @@
 mod allow_list;
 mod check;
 mod deliver;
+mod durable_ack;
 mod framing;
 mod own_addresses;
 mod router;
@@ -145,6 +146,10 @@ pub struct CollectorConfig {
     /// has not read them.
     #[serde(default = "sixteen_kilobytes")]
     pub receive_buffer: Bytes,
+    /// TUN device of listeners with `ack = "durable"`. It must be persistent, and their addresses
+    /// must be routed to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tun: Option<String>,
     /// Memory for records that the head has not confirmed, with tiers other than `local`.
     #[serde(default = "sixty_four_megabytes")]
     pub memory: Bytes,
@@ -233,6 +238,30 @@ pub struct MeterListener {
     /// IP prefixes, such as `"10.0.0.0/8"`, from which connections are accepted. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
+    /// When TCP acknowledges the data of a meter.
+    #[serde(default)]
+    pub ack: Acknowledgement,
+}
+
+/// When TCP acknowledges the data of a meter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Acknowledgement {
+    /// When the kernel has received it: a crash loses acknowledged data.
+    #[default]
+    Received,
+    /// When it is durable in the record log. The connections are terminated by the relay, on the
+    /// TUN device of `tun`.
+    Durable,
+}
+
+impl MeterListener {
+    /// Whether the relay terminates the connections, instead of the kernel.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.ack == Acknowledgement::Durable
+    }
 }
 
 /// A head.

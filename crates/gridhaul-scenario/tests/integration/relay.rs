@@ -126,6 +126,43 @@ fn inconsistent_values_are_reported_together() {
     }
 }
 
+/// A collector whose data is acknowledged when it is durable.
+fn durable() -> String {
+    let text = COLLECTOR.replace("[collector]\n", "[collector]\ntun = \"gridhaul0\"\n");
+    let text = text.replace("0.0.0.0:40", "192.0.2.10:40");
+    text.replace("\nframing", "\nack = \"durable\"\nframing")
+}
+
+#[test]
+fn durable_acknowledgements_read_back() {
+    let config = RelayConfig::from_toml(&durable(), "relay.toml").unwrap();
+    assert!(config.collector.as_ref().unwrap().listener["dlms"].is_durable());
+    assert_eq!(RelayConfig::from_toml(&config.to_toml(), "merged.toml").unwrap(), config);
+}
+
+#[test]
+fn keys_that_contradict_durable_acknowledgements_are_refused() {
+    for (before, after, expected) in [
+        ("tun = \"gridhaul0\"", "", "dlms.ack: packets of the meters need a TUN device"),
+        ("gridhaul0", "a-name-that-is-long", "tun: expected the name of a network device"),
+        ("ack = \"durable\"", "", "collector.tun: no listener uses the device"),
+        ("192.0.2.10:4059", "0.0.0.0:4059", "dlms.address: with ack = \"durable\", expected an"),
+        ("192.0.2.10:4059", "192.0.2.10:0", "dlms.address: with ack = \"durable\", the port"),
+        ("20 ms", "1 s", "serial.framing.idle_gap: with ack = \"durable\", 1 s is longer than"),
+        ("tun =", "tier = \"memory\"\ntun =", "dlms.ack: only with the tier \"local\""),
+        ("tun =", "receive_buffer = \"2 kB\"\ntun =", "receive_buffer: 2 kB is less than two"),
+        ("4059\"\n", "4059\"\nproxy_protocol = true\n", "dlms.proxy_protocol: with ack"),
+        (
+            "4059\"\n",
+            "4059\"\ntls = { certificate = \"a\", key = \"b\" }\n",
+            "dlms.tls: with ack = \"durable\", TLS is not possible",
+        ),
+    ] {
+        let error = error(&durable().replace(before, after));
+        assert!(error.contains(expected) && error.contains("help: "), "{expected}\n{error}");
+    }
+}
+
 #[test]
 fn a_relay_without_a_task_is_refused() {
     assert!(error("name = \"relay\"").contains("the relay has no task"));

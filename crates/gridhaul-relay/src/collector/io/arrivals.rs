@@ -184,7 +184,7 @@ impl Loop {
             self.refuse(now, "loop", text);
             return;
         }
-        if self.when_full == WhenFull::RefuseNew && self.is_almost_full() {
+        if self.refuses_for_full_log() {
             self.refuse(now, "log_full", "less than a tenth of the log is free");
             return;
         }
@@ -264,9 +264,11 @@ impl Loop {
         }
     }
 
-    /// Less than a tenth of the space for records is free.
-    fn is_almost_full(&self) -> bool {
-        self.collector.backlog_size() >= self.collector.settings().backlog / 10 * 9
+    /// Whether new connections are refused because less than a tenth of the space for records is
+    /// free.
+    pub(super) fn refuses_for_full_log(&self) -> bool {
+        self.when_full == WhenFull::RefuseNew
+            && self.collector.backlog_size() >= self.collector.settings().backlog / 10 * 9
     }
 
     /// An arrival has sent something.

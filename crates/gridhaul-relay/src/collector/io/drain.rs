@@ -22,7 +22,7 @@ impl Loop {
         let (now, deadline) = (self.clock.now(), self.drain.deadline());
         let tier = self.collector.settings().tier;
         let ending = self.open_sockets.saturating_sub(self.collector.meter_count());
-        let others = self.arrivals.len() + self.encrypted_sockets + ending;
+        let others = self.arrivals.len() + self.ending_sockets + ending;
         // While the head is unreachable, meters must not wait for it longer than without an
         // upgrade.
         let can_store = tier == Tier::Local || self.upstreams.iter().all(Upstream::is_connected);

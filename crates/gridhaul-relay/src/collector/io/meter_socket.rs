@@ -1,4 +1,4 @@
-//! ListeningSockets of meters.
+//! Connections of meters.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,16 +7,15 @@ use std::time::Duration;
 use gridhaul_linux::{Error, set_receive_buffer};
 use socket2::{Socket, TcpKeepalive};
 
-use crate::runtime::socket;
-use crate::runtime::stream::Stream;
-
+use super::meter_stream::MeterStream;
+use super::user_meters::UserMeters;
 use crate::collector::MeterId;
 
 /// The socket of a meter. There may be many: every byte counts.
 #[derive(Debug)]
 pub(super) struct MeterSocket {
     pub id: MeterId,
-    pub stream: Stream,
+    pub stream: MeterStream,
     /// Row of the meter's IP address in the table of sources.
     pub source: u32,
     pub listener: u16,
@@ -69,17 +68,16 @@ pub(super) fn configure(socket: &Socket, receive_buffer: u32) -> Result<(), Erro
 
 impl MeterSocket {
     /// Writes waiting data, then FIN. Returns how many bytes were written.
-    pub(super) fn flush(&mut self) -> io::Result<usize> {
+    pub(super) fn flush(&mut self, user: &mut Option<UserMeters>) -> io::Result<usize> {
         let Some(output) = &mut self.output else {
-            self.stream.write(&[])?;
+            self.stream.write(user, &[])?;
             return Ok(0);
         };
-        let written = self.stream.write(output.bytes.make_contiguous())?;
+        let written = self.stream.write(user, output.bytes.make_contiguous())?;
         output.bytes.drain(..written);
         if output.bytes.is_empty() && output.fin {
             output.fin = false;
-            socket::allow_fin(self.stream.socket());
-            self.stream.finish()?;
+            self.stream.finish(user)?;
         }
         Ok(written)
     }

@@ -1,16 +1,17 @@
 //! Connections of meters: accepting, reading in turn, writing, closing.
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
 use super::Loop;
 use super::arrivals::Admitted;
 use super::meter_socket::{MeterSocket, Output};
+use super::meter_stream::MeterStream;
 use super::token::CollectorToken;
+use super::user_meters::MESSAGE_WAIT;
 use crate::collector::{Event, MeterId};
 use crate::protocol::{Identity, ResetCause};
 use crate::runtime::poll::NUMBER_MASK;
-use crate::runtime::socket::forbid_fin;
 use crate::runtime::{Level, listener};
 
 /// Bytes that are read from a meter before the next one is served (deficit round robin with equal
@@ -27,7 +28,9 @@ impl Loop {
         for index in 0..self.listeners.len() {
             while self.listeners[index].is_ready && budget > 0 && self.may_accept(index) {
                 budget -= 1;
-                match listener::accept(&self.listeners[index].socket) {
+                // Listeners of TCP in user space are never ready.
+                let Some(socket) = &self.listeners[index].socket else { break };
+                match listener::accept(socket) {
                     Ok(None) => self.listeners[index].is_ready = false,
                     Ok(Some((socket, peer))) => self.admit(now, index, socket, peer),
                     Err(error) => {
@@ -78,7 +81,7 @@ impl Loop {
         let has_ended = false;
         self.insert(MeterSocket {
             id,
-            stream,
+            stream: MeterStream::Kernel(stream),
             source,
             listener,
             is_ready,
@@ -98,7 +101,7 @@ impl Loop {
         }
         self.note_activity(socket.id);
         self.open_sockets += 1;
-        self.encrypted_sockets += usize::from(socket.stream.is_encrypted());
+        self.ending_sockets += usize::from(!socket.stream.survives_upgrade());
         let displaced = self.sockets[row].replace(socket);
         debug_assert!(displaced.is_none(), "the row of an open socket is reserved");
     }
@@ -144,12 +147,11 @@ impl Loop {
             }
             let limit = acceptable.clamp(1, QUANTUM);
             meter.is_ready = false;
-            match meter.stream.read(&mut self.buffer[..limit]) {
+            match meter.stream.read(&mut self.user_meters, &mut self.buffer[..limit]) {
                 Ok(None) => {}
                 Ok(Some(0)) => {
                     // After FIN, reading does not report a reset.
-                    let is_reset =
-                        meter.stream.socket().take_error().is_ok_and(|error| error.is_some());
+                    let is_reset = meter.stream.has_failed();
                     self.collector.handle_fin(id);
                     if is_reset {
                         self.collector.handle_reset(id, ResetCause::Meter);
@@ -185,10 +187,13 @@ impl Loop {
             return;
         }
         let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
-        match self.listeners[usize::from(listener)].idle_gap {
+        let listener = &self.listeners[usize::from(listener)];
+        match listener.idle_gap {
             Some(gap) => self.idle_gaps.handle_data(now, id, gap),
             None if self.collector.has_incomplete_message(id) => {
-                self.idle_gaps.handle_data(now, id, self.message_wait);
+                let is_durable = listener.socket.is_none();
+                let longest = if is_durable { MESSAGE_WAIT } else { Duration::MAX };
+                self.idle_gaps.handle_data(now, id, self.message_wait.min(longest));
             }
             None => self.idle_gaps.remove(id),
         }
@@ -241,6 +246,8 @@ impl Loop {
                     }
                     self.flush(meter);
                 }
+                Event::Stored { meter, position } => self.acknowledge(meter, Some(position)),
+                Event::EndStored(meter) => self.acknowledge(meter, None),
                 Event::SendFin(meter) => {
                     if let Some(output) = self.output(meter) {
                         output.fin = true;
@@ -272,7 +279,7 @@ impl Loop {
         if let Some(Some(meter)) = self.sockets.get(id.index as usize)
             && meter.id == id
         {
-            forbid_fin(meter.stream.socket());
+            meter.stream.forbid_fin(&mut self.user_meters);
         }
         self.remove(id);
     }
@@ -286,26 +293,28 @@ impl Loop {
             self.idle_gaps.remove(id);
             self.idle_meters.remove(id);
             self.open_sockets -= 1;
-            self.encrypted_sockets -= usize::from(removed.stream.is_encrypted());
+            self.ending_sockets -= usize::from(!removed.stream.survives_upgrade());
             self.sources.remove(removed.source);
+            removed.stream.close(&mut self.user_meters);
         }
         self.collector.release(id);
     }
 
     /// Writes waiting data to a meter.
-    fn flush(&mut self, id: MeterId) {
+    pub(super) fn flush(&mut self, id: MeterId) {
         let Some(Some(meter)) = self.sockets.get_mut(id.index as usize) else { return };
         if meter.id != id {
             return;
         }
-        let result = meter.flush();
+        let result = meter.flush(&mut self.user_meters);
         let is_complete = meter.is_complete();
         let is_waiting = meter.wants_write();
-        if is_waiting {
+        // TCP in user space notifies without being asked.
+        if is_waiting && let MeterStream::Kernel(stream) = &meter.stream {
             let token = CollectorToken::Meter(id.index, id.number as u32);
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             // Without this event the data would wait for the next one; the socket exists.
-            let _ = self.poll.modify(&meter.stream, token, flags);
+            let _ = self.poll.modify(stream, token, flags);
         }
         match result {
             Ok(written) if written > 0 => {

@@ -5,14 +5,18 @@ mod drain;
 mod framing;
 mod idle_gaps;
 mod meter_socket;
+mod meter_stream;
 mod meters;
 mod reload;
 mod setup;
 mod sources;
 mod status;
 mod token;
+mod tun_device;
 mod upgrade;
 mod upstream;
+mod user_events;
+mod user_meters;
 mod wall_clock;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -55,6 +59,8 @@ use arrivals::{Arrivals, RateLimit};
 use idle_gaps::IdleGaps;
 pub(crate) use setup::open_listeners;
 use sources::Sources;
+pub(crate) use tun_device::check_device;
+use user_meters::UserMeters;
 
 struct Loop {
     clock: Clock,
@@ -66,6 +72,8 @@ struct Loop {
     listeners: Vec<MeterAddress>,
     upstreams: Vec<Upstream>,
     sockets: Vec<Option<MeterSocket>>,
+    /// TCP in user space, for listeners whose data is acknowledged when it is durable.
+    user_meters: Option<UserMeters>,
     /// Connections before their TLS handshake and their PROXY header are complete.
     arrivals: Arrivals,
     /// When connections are accepted again, after file descriptors or memory of the kernel were
@@ -102,14 +110,15 @@ struct Loop {
     drain: Drain,
     /// No meter is read any more: what was read becomes durable before an upgrade.
     is_frozen: bool,
-    /// Number of sockets of meters, and of those with TLS.
+    /// Number of connections of meters, and of those that an upgrade ends.
     open_sockets: usize,
-    encrypted_sockets: usize,
+    ending_sockets: usize,
 }
 
 struct MeterAddress {
     name: String,
-    socket: Socket,
+    /// `None` if the connections are terminated in user space.
+    socket: Option<Socket>,
     /// Where the socket listens, unless it accepts connections to several addresses.
     local: Option<SocketAddr>,
     /// The configuration, of which a reload replaces a part.
@@ -190,12 +199,16 @@ impl EventLoop for Loop {
                     let upstream = &mut self.upstreams[index as usize];
                     upstream.handle_event(now, &mut self.collector, &mut self.buffer);
                 }
+                Source::Socket(CollectorToken::Tun) => {
+                    self.user_meters.iter_mut().for_each(UserMeters::set_readable);
+                }
                 Source::Waker => self.waker.clear(),
             }
         }
         // Handshakes are refilled first: their limit decides what can be accepted.
         self.handshakes.refill(now);
         self.accept(now);
+        self.receive_packets(now)?;
         self.end_slow_arrivals(now);
         self.serve_ready(now);
         self.end_idle_messages(now);
@@ -212,6 +225,8 @@ impl EventLoop for Loop {
                 return Err(error.into());
             }
         }
+        // After the events, which acknowledge data.
+        self.send_packets(now)?;
         self.observe_age(now);
         self.watchdog.report(&self.clock);
         self.trim();
@@ -251,6 +266,7 @@ impl EventLoop for Loop {
             self.collector.record_incomplete_messages();
         }
         self.wait_until_durable();
+        self.end_user_meters();
     }
 }
 
@@ -271,6 +287,7 @@ impl Loop {
             .min(self.accept_at.unwrap_or(Instant::NEVER))
             .min(self.watchdog.deadline())
             .min(self.drain.deadline())
+            .min(self.user_meters.as_ref().map_or(Instant::NEVER, UserMeters::deadline))
     }
 
     /// Whether something can be done without waiting for an event.

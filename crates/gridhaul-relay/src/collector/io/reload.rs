@@ -54,7 +54,10 @@ pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
     to.when_full = from.when_full;
     for (name, listener) in &mut to.listener {
         if let Some(from) = from.listener.get(name).filter(|old| old.address == listener.address) {
+            // `ack` decides who terminates the connections: a restart applies it.
+            let ack = listener.ack;
             listener.clone_from(from);
+            listener.ack = ack;
         }
     }
 }

@@ -21,6 +21,7 @@ use super::sources::Sources;
 use super::token::CollectorToken;
 use super::upgrade::Continued;
 use super::upstream::Upstream;
+use super::user_meters::UserMeters;
 use super::wall_clock::WallClock;
 use super::{Counters, Loop, MeterAddress, listener_key};
 use crate::collector::{Collector, CollectorLog, CollectorState, Settings, Tier, recover};
@@ -47,7 +48,8 @@ pub(crate) fn open_listeners(
     sockets: &mut ListeningSockets,
 ) -> Result<(), RunError> {
     let receive_buffer = receive_buffer(keys);
-    for (name, listener) in &keys.listener {
+    let kernel = keys.listener.iter().filter(|(_, listener)| !listener.is_durable());
+    for (name, listener) in kernel {
         let configure =
             |socket: &Socket, _: SocketAddr| meter_socket::configure(socket, receive_buffer);
         sockets.open_with(&listener_key(name), &listener.address, configure)?;
@@ -69,29 +71,13 @@ impl Loop {
         let continued = Continued::read(sockets.take_connections());
         let Records { collector, committer, continued, losses } =
             open_records(config, keys, folder, continued, &waker)?;
-        let mut listeners = Vec::new();
-        for (name, address) in &keys.listener {
-            let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
-            watch_listener(&poll, &socket, listeners.len())?;
-            let (framing, idle_gap) = framing_of(&address.framing);
-            let key = format!("collector.listener.{name}.tls");
-            let tls = address.tls.as_ref().map(|tls| tls::meters(&key, tls, folder)).transpose()?;
-            listeners.push(MeterAddress {
-                name: name.clone(),
-                local: specific_address(&socket),
-                socket,
-                config: address.clone(),
-                tls,
-                framing,
-                idle_gap,
-                is_ready: false,
-            });
-        }
+        let listeners = meter_addresses(keys, folder, &poll, &mut sockets)?;
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
         let upstream_tls = tls::upstream(keys, folder)?;
         let upstream = |shard| Upstream::new(shard, keys, upstream_tls.clone());
         // One connection for each shard of the log: it may have more than the configuration.
         let upstreams = (0..collector.shard_count()).map(upstream).collect();
+        let user_meters = UserMeters::open(keys, &poll)?;
         let mut event_loop = Self {
             clock: Clock::starts_in(Duration::ZERO),
             wall_clock: WallClock::new(),
@@ -102,6 +88,7 @@ impl Loop {
             listeners,
             upstreams,
             sockets: Vec::new(),
+            user_meters,
             ready: VecDeque::new(),
             receive_buffer: receive_buffer(keys),
             meters_max: 0,
@@ -129,7 +116,7 @@ impl Loop {
             drain: Drain::default(),
             is_frozen: false,
             open_sockets: 0,
-            encrypted_sockets: 0,
+            ending_sockets: 0,
         };
         event_loop.set_limits(keys);
         if let Some(continued) = continued {
@@ -156,6 +143,39 @@ impl Loop {
         self.handshake_limit = keys.handshake_limit;
         self.when_full = keys.when_full;
     }
+}
+
+/// The listeners of the configuration, whose sockets are open and watched from now on.
+fn meter_addresses(
+    keys: &CollectorConfig,
+    folder: &Path,
+    poll: &Poll<CollectorToken>,
+    sockets: &mut ListeningSockets,
+) -> Result<Vec<MeterAddress>, RunError> {
+    let mut listeners = Vec::new();
+    for (name, address) in &keys.listener {
+        let socket = if address.is_durable() {
+            None
+        } else {
+            let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
+            watch_listener(poll, &socket, listeners.len())?;
+            Some(socket)
+        };
+        let (framing, idle_gap) = framing_of(&address.framing);
+        let key = format!("collector.listener.{name}.tls");
+        let tls = address.tls.as_ref().map(|tls| tls::meters(&key, tls, folder)).transpose()?;
+        listeners.push(MeterAddress {
+            name: name.clone(),
+            local: socket.as_ref().and_then(specific_address),
+            socket,
+            config: address.clone(),
+            tls,
+            framing,
+            idle_gap,
+            is_ready: false,
+        });
+    }
+    Ok(listeners)
 }
 
 fn watch_listener(

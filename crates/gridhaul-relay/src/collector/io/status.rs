@@ -3,10 +3,11 @@
 use gridhaul_linux::TcpInfo;
 use gridhaul_scenario::units::Duration;
 use serde_json::{Value, json};
-use socket2::Socket;
 
 use super::Loop;
+use super::meter_stream::MeterStream;
 use super::upstream::Upstream;
+use super::user_meters::UserMeters;
 use crate::protocol::ResetCause;
 use crate::runtime::committer::Committer;
 
@@ -19,11 +20,11 @@ impl Loop {
                 let meters: Vec<Value> = collector
                     .meters()
                     .map(|meter| {
-                        let socket = self.socket(meter.number);
+                        let stream = self.stream(meter.number);
                         json!({
                             "meter": meter.number,
-                            "peer": socket.and_then(peer_of),
-                            "unread_byte": socket.and_then(unread),
+                            "peer": stream.and_then(|stream| self.peer_of(stream)),
+                            "unread_byte": stream.and_then(|stream| self.unread(stream)),
                             "received_byte": meter.received,
                             "durable_byte": meter.durable,
                             "is_ended": meter.is_ended,
@@ -36,11 +37,28 @@ impl Loop {
         }
     }
 
-    /// The socket of a meter.
-    fn socket(&self, number: u64) -> Option<&Socket> {
+    /// The connection of a meter.
+    fn stream(&self, number: u64) -> Option<&MeterStream> {
         let id = self.collector.find(number)?;
         let meter = self.sockets.get(id.index as usize)?.as_ref()?;
-        (meter.id == id).then_some(meter.stream.socket())
+        (meter.id == id).then_some(&meter.stream)
+    }
+
+    /// Address of the meter, unless the connection has ended.
+    fn peer_of(&self, stream: &MeterStream) -> Option<String> {
+        let peer = match stream {
+            MeterStream::Kernel(stream) => stream.socket().peer_addr().ok()?.as_socket()?,
+            MeterStream::User(connection) => self.user_meters.as_ref()?.tcp.flow(*connection)?.peer,
+        };
+        Some(peer.to_string())
+    }
+
+    /// Bytes that TCP has received and the relay has not read (`SIOCINQ`, tcp(7)).
+    fn unread(&self, stream: &MeterStream) -> Option<u64> {
+        match stream {
+            MeterStream::Kernel(stream) => rustix::io::ioctl_fionread(stream.socket()).ok(),
+            MeterStream::User(connection) => self.user_meters.as_ref()?.tcp.unread(*connection),
+        }
     }
 
     /// Largest number of bytes that a crash can take although TCP has acknowledged them: what the
@@ -48,7 +66,8 @@ impl Loop {
     /// size, socket(7)).
     fn bytes_at_risk_limit(&self) -> u64 {
         let settings = self.collector.settings();
-        let meters = self.collector.meter_count() as u64;
+        // Data of meters in user space is acknowledged when it is stored.
+        let meters = (self.collector.meter_count() - self.user_meter_count()) as u64;
         let accepted = settings.at_risk.min(meters.saturating_mul(settings.at_risk_per_meter));
         let encrypted = if self.listeners.iter().any(|listener| listener.tls.is_some()) {
             TLS_BUFFERS
@@ -71,7 +90,7 @@ impl Loop {
         let round_trip = tcp.iter().map(|tcp_info| tcp_info.srtt).max();
         let sum = |part: fn(&TcpInfo) -> u32| tcp.iter().map(part).sum::<u32>();
         let (batches, compressed) = collector.upstream_bytes();
-        json!({
+        let mut status = json!({
             "role": "collector",
             "name": collector.settings().name,
             "tier": collector.settings().tier.name(),
@@ -105,7 +124,16 @@ impl Loop {
             "log_lost_byte": self.counters.log.bytes,
             "lost_records_count": self.counters.lost_records,
             "log_error": self.committer.as_ref().and_then(Committer::removal_error),
-        })
+        });
+        if let (Some(user), Value::Object(status)) = (&self.user_meters, &mut status) {
+            status.extend(user.status());
+        }
+        status
+    }
+
+    /// Number of meters whose data is acknowledged when it is durable.
+    fn user_meter_count(&self) -> usize {
+        self.user_meters.as_ref().map_or(0, UserMeters::len)
     }
 
     /// Seconds for which a connection to the head has failed.
@@ -125,13 +153,3 @@ impl Loop {
 /// Bytes of a TLS connection between the socket and the relay: a record that is incomplete, and one
 /// that is decrypted (RFC 8446, record payload protection).
 const TLS_BUFFERS: u64 = 2 * (16_384 + 256);
-
-/// Address of the meter, unless the connection has ended.
-fn peer_of(socket: &Socket) -> Option<String> {
-    Some(socket.peer_addr().ok()?.as_socket()?.to_string())
-}
-
-/// Bytes that the kernel has acknowledged and the relay has not read (`SIOCINQ`, tcp(7)).
-fn unread(socket: &Socket) -> Option<u64> {
-    rustix::io::ioctl_fionread(socket).ok()
-}

@@ -11,6 +11,8 @@ pub(super) enum CollectorToken {
     /// Connection whose meter is not known yet: row and number.
     Arrival(u32, u32),
     Upstream(u32),
+    /// The TUN device.
+    Tun,
 }
 
 impl Token for CollectorToken {
@@ -20,6 +22,7 @@ impl Token for CollectorToken {
             Self::Meter(row, number) => (1, row, number),
             Self::Arrival(row, number) => (2, row, number),
             Self::Upstream(row) => (3, row, 0),
+            Self::Tun => (4, 0, 0),
         };
         Key { kind, row, number }
     }
@@ -30,6 +33,7 @@ impl Token for CollectorToken {
             1 => Some(Self::Meter(key.row, key.number)),
             2 => Some(Self::Arrival(key.row, key.number)),
             3 => Some(Self::Upstream(key.row)),
+            4 => Some(Self::Tun),
             _ => None,
         }
     }

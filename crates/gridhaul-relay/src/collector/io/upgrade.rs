@@ -1,6 +1,6 @@
 //! Connections of meters that survive an upgrade: the next version of the program continues their
-//! streams. Those with TLS cannot be continued, because their keys are in the memory of this
-//! process.
+//! streams. Those with TLS and those of TCP in user space cannot be continued, because their keys
+//! or their state are in the memory of this process.
 
 use std::net::IpAddr;
 
@@ -9,6 +9,7 @@ use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
 use super::meter_socket::{MeterSocket, Output};
+use super::meter_stream::MeterStream;
 use super::sources::NO_SOURCE;
 use super::token::CollectorToken;
 use super::{Loop, MeterAddress};
@@ -121,7 +122,7 @@ impl Loop {
                 self.hand_over_meter(socket, &mut upgrade_state);
             }
         }
-        let listeners = self.listeners.into_iter().map(|listener| listener.socket);
+        let listeners = self.listeners.into_iter().filter_map(|listener| listener.socket);
         upgrade_state.listeners = listeners.chain(self.state.requests.into_listeners()).collect();
         upgrade_state
     }
@@ -132,7 +133,7 @@ impl Loop {
         let mut output = socket.output.unwrap_or_default();
         let mut progress = Vec::new();
         write_progress(framing, &mut progress);
-        let is_continued = !socket.stream.is_encrypted();
+        let is_continued = socket.stream.survives_upgrade();
         let entry = Entry {
             state,
             connection: is_continued.then_some(upgrade_state.connections.len()),
@@ -145,9 +146,7 @@ impl Loop {
             unwritten: output.bytes.make_contiguous(),
         };
         entry.write(&mut upgrade_state.state);
-        if is_continued {
-            upgrade_state.connections.push(socket.stream.into_socket());
-        }
+        upgrade_state.connections.extend(socket.stream.into_socket());
     }
 
     /// Continues the meters of the previous version of the program.
@@ -216,7 +215,7 @@ impl Loop {
         // The first event shows whether there is data to read, and space for waiting output.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poll.add(&socket, token, flags).ok()?;
-        let (stream, source) = (Stream::plain(socket), NO_SOURCE);
+        let (stream, source) = (MeterStream::Kernel(Stream::plain(socket)), NO_SOURCE);
         let (is_ready, has_ended) = (false, false);
         Some(MeterSocket { id, stream, source, listener, is_ready, has_ended, output: None })
     }

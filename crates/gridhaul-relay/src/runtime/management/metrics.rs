@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// Key of the status, and meaning. Keys with the ending `_error` are 1 while there is an error.
-const METRICS: [(&str, &str); 61] = [
+const METRICS: [(&str, &str); 71] = [
     ("accepted_count", "Connections that were accepted"),
     ("backlog_byte", "Bytes of records that wait for the head or the destination"),
     ("backlog_max_byte", "Largest number of bytes of records that may wait"),
@@ -23,6 +23,19 @@ const METRICS: [(&str, &str); 61] = [
     ("delivered_byte", "Position in the log up to which records are delivered"),
     ("delivery_error", "Whether records cannot be delivered"),
     ("delivery_error_age_s", "Time for which records could not be delivered"),
+    ("durable_delay_max_s", "Longest time between arrival and acknowledgement of durable data"),
+    ("durable_delay_s", "Smoothed time between arrival and acknowledgement of durable data"),
+    ("durable_dropped_count", "Packets of the TUN device that were dropped, by cause"),
+    ("durable_half_open_count", "Connections on the TUN device whose handshake is not complete"),
+    ("durable_half_open_evicted_count", "Such connections that were removed for others"),
+    ("durable_meters_count", "Meters whose data is acknowledged when it is durable"),
+    (
+        "durable_retransmissions_count",
+        "Segments that meters have retransmitted before their data was durable",
+    ),
+    ("durable_timeouts_count", "Meters on the TUN device that did not answer any more"),
+    ("durable_unknown_count", "Segments of unknown connections that were answered with a reset"),
+    ("durable_withheld_byte", "Bytes that have arrived and are not acknowledged"),
     ("half_closed_count", "Connections of which one direction has ended"),
     ("handshaking_count", "Connections before their header and handshake are complete"),
     ("link_error", "Whether a link of a hybrid router is not usable"),
@@ -80,7 +93,7 @@ const METRICS: [(&str, &str); 61] = [
 ];
 
 /// Counters end in `_total`, by the convention of Prometheus.
-const COUNTERS: [&str; 13] = [
+const COUNTERS: [&str; 18] = [
     "accepted",
     "refused",
     "received",
@@ -94,6 +107,11 @@ const COUNTERS: [&str; 13] = [
     "collector_lost",
     "refused_probes",
     "switches",
+    "durable_dropped",
+    "durable_half_open_evicted",
+    "durable_retransmissions",
+    "durable_timeouts",
+    "durable_unknown",
 ];
 
 /// All metrics of a status.

@@ -85,7 +85,7 @@ pub(super) struct Progress {
     pub has_failed: bool,
 }
 
-/// Who has the connection.
+/// Owner of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The handshake is not complete.
@@ -198,7 +198,7 @@ impl Endpoint {
         self.is_closed() && !is_complete
     }
 
-    /// What the application can notice by reading.
+    /// Progress that the application can notice by reading.
     pub(super) fn progress(&self) -> Progress {
         let receiver = self.tcp.receiver();
         Progress {
