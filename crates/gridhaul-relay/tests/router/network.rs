@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gridhaul_linux::{Namespace, set_sysctl};
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::{has, has_program};
+use gridhaul_testing::{has_program, has_tool};
 use serde_json::Value;
 
 /// A side of the links.
@@ -57,7 +57,7 @@ const STATUS: &str = "127.0.0.1:9180";
 pub(crate) fn is_possible() -> bool {
     has_program("nft")
         && has_program("ip")
-        && has(Namespace::new().is_ok(), "the right to create network namespaces")
+        && has_tool(Namespace::new().is_ok(), "the right to create network namespaces")
 }
 
 impl Network {
