@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof};
+use gridhaul_core::pep::{
+    AckFilter, MssLimit, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof,
+};
 use gridhaul_core::tcp::{Flags, SackBlocks, Segment, StackParams};
 use gridhaul_scenario::scenario::Stack;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
@@ -24,17 +26,19 @@ fuzz_target!(|bytes: &[u8]| {
     let (buffer, max_ack_delay) = (Bytes::new(BUFFER), Duration::from_millis(50));
     let params = || Arc::new(StackParams::resolve(&Stack::default()));
     let isns = [0, 0];
+    let (hosts, next) = (MssLimit::of_hosts([params().mss; 2]), [params(), params()]);
+    let next = [&*next[0], &*next[1]];
     match (kind >> 1) % 10 {
         0 => check(input, PassThrough::default()),
         1 => check(input, Snoop::new(toward, buffer)),
         2 => check(input, AckFilter::new(toward, max_ack_delay)),
         3 => check(input, Snoop::new(toward, Bytes::new(200))),
         4 => check(input, Split::new(params(), buffer, isns)),
-        5 => check(input, Split::established(params(), buffer, isns, [&params(), &params()])),
-        6 => check(input, Reflect::new(params(), buffer)),
-        7 => check(input, Reflect::engaged(params(), buffer, isns, [&params(), &params()])),
-        8 => check(input, Spoof::new(params(), buffer)),
-        _ => check(input, Spoof::engaged(params(), buffer, isns, [&params(), &params()])),
+        5 => check(input, Split::established(params(), buffer, isns, next)),
+        6 => check(input, Reflect::new(params(), hosts, buffer)),
+        7 => check(input, Reflect::engaged(params(), hosts, buffer, isns, next)),
+        8 => check(input, Spoof::new(params(), hosts, buffer)),
+        _ => check(input, Spoof::engaged(params(), hosts, buffer, isns, next)),
     }
 });
 

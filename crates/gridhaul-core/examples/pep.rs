@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time;
 
-use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof};
+use gridhaul_core::pep::{
+    AckFilter, MssLimit, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof,
+};
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_scenario::scenario::{Profile, Stack};
@@ -33,11 +35,12 @@ fn main() {
 
 fn proxy(name: &str) -> Box<dyn Proxy> {
     let buffer = Bytes::new(1_000_000);
+    let hosts = MssLimit::of_hosts([stack().mss; 2]);
     match name {
         "snoop" => Box::new(Snoop::new(Side::Server, buffer)),
         "split" => Box::new(Split::new(stack(), buffer, [3, 4])),
-        "reflect" => Box::new(Reflect::new(stack(), buffer)),
-        "spoof" => Box::new(Spoof::new(stack(), buffer)),
+        "reflect" => Box::new(Reflect::new(stack(), hosts, buffer)),
+        "spoof" => Box::new(Spoof::new(stack(), hosts, buffer)),
         "ack" => Box::new(AckFilter::new(Side::Client, DELAY)),
         _ => Box::new(PassThrough::default()),
     }

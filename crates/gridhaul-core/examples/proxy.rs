@@ -18,7 +18,7 @@ use std::time::Duration;
 use std::{thread, time};
 
 use bytes::Bytes;
-use gridhaul_core::pep::{Origin, Outgoing, Payload as Store, Proxy, Reflect, Side};
+use gridhaul_core::pep::{MssLimit, Origin, Outgoing, Payload as Store, Proxy, Reflect, Side};
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_core::wire::{
     Addresses, IpHeader, IpPacket, Payload, TcpHeader, Transport, write_tcp,
@@ -58,7 +58,9 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         socket: server,
     };
     client.connection.write(SIZE);
-    let mut proxy = PacketProxy::new(Reflect::new(params, Size::new(BUFFER as u64)), [left, right]);
+    let hosts = MssLimit::of_hosts([params.mss; 2]);
+    let reflect = Reflect::new(params, hosts, Size::new(BUFFER as u64));
+    let mut proxy = PacketProxy::new(reflect, [left, right]);
 
     let start = time::Instant::now();
     while server.connection.receiver().delivered() < SIZE || proxy.proxy.bytes_at_risk() > 0 {

@@ -38,6 +38,7 @@ mod leg_options;
 mod limits;
 mod link_events;
 mod mark_rule;
+mod mtu;
 mod namespace;
 mod namespace_names;
 mod network_devices;
@@ -87,6 +88,7 @@ pub use leg_options::{
 pub use limits::{kernel_tick, raise_open_file_limit};
 pub use link_events::{LinkEvent, LinkEvents};
 pub use mark_rule::{MarkRule, replace_mark_rules};
+pub use mtu::interface_mtu;
 pub use namespace::Namespace;
 pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
 pub use network_devices::{NetworkDevice, network_devices};

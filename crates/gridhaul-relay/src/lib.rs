@@ -7,7 +7,8 @@
 //! * [`router`]: a hybrid router, as state machines without I/O.
 //! * [`listing`]: the records of a log as JSON.
 //! * [`daemon`]: the daemon, which drives them on sockets, files and the monotonic clock.
-//! * [`packet`]: packets between network interfaces, forwarded through a proxy.
+//! * [`packet`]: a bridge between two network interfaces with proxies, as a state machine without
+//!   I/O.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::self_named_module_files)]
@@ -21,7 +22,6 @@ pub mod head;
 #[cfg(feature = "daemon")]
 pub mod listing;
 pub mod log;
-#[cfg(feature = "daemon")]
 pub mod packet;
 pub mod protocol;
 #[cfg(feature = "daemon")]

@@ -130,8 +130,8 @@ fn lints() -> anyhow::Result<()> {
 }
 
 /// Fuzz targets: one for each parser or state machine with untrusted input.
-const FUZZ_TARGETS: [&str; 8] =
-    ["scenario", "trace", "proxies", "packet", "relay", "frame", "capture", "user_tcp"];
+const FUZZ_TARGETS: [&str; 9] =
+    ["scenario", "trace", "proxies", "bridge", "packet", "relay", "frame", "capture", "user_tcp"];
 
 /// Random input for each fuzz target, 10 s each, two targets at a time. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {

@@ -17,11 +17,12 @@ const FILES: [&str; 11] =
 
 /// Sources of the relay's status, whose names are also those of its metrics, and of the events that
 /// it delivers.
-const RELAY_NAMES: [&str; 6] = [
+const RELAY_NAMES: [&str; 7] = [
     "crates/gridhaul-relay/src/head/json.rs",
     "crates/gridhaul-relay/src/collector/io/status.rs",
     "crates/gridhaul-relay/src/collector/io/user_meters.rs",
     "crates/gridhaul-relay/src/head/io/mod.rs",
+    "crates/gridhaul-relay/src/packet/io/status.rs",
     "crates/gridhaul-relay/src/router/io/status.rs",
     "crates/gridhaul-relay/src/split/io/status.rs",
 ];

@@ -12,6 +12,7 @@ mod ack_filter;
 pub mod aggregation;
 mod coupling;
 mod hop_timer;
+mod mss_limit;
 mod pass_through;
 mod payload;
 mod reflect;
@@ -30,6 +31,7 @@ use gridhaul_scenario::units::Instant;
 use crate::tcp::Segment;
 
 pub use ack_filter::AckFilter;
+pub use mss_limit::MssLimit;
 pub use pass_through::PassThrough;
 pub use payload::Payload;
 pub use reflect::Reflect;
@@ -174,6 +176,16 @@ pub trait Proxy: fmt::Debug {
     /// empty, and no segment is waiting. The state may be discarded. To be called when
     /// [`poll_transmit`](Self::poll_transmit) has returned `None`.
     fn is_finished(&self) -> bool;
+
+    /// Whether both directions are closed or reset: SYN of the client begins another connection.
+    fn is_over(&self) -> bool {
+        self.is_finished()
+    }
+
+    /// The hosts have stated the largest segments that they accept: to be called when SYN-ACK has
+    /// arrived, before it is handled. Proxies that send no segments of their own ignore the call,
+    /// and a proxy that has joined the connection keeps its segment size.
+    fn limit_mss(&mut self, _limit: MssLimit) {}
 
     /// Resets the connection: RST is sent to both sides by a proxy that has their sequence numbers.
     /// Other proxies ignore the call.

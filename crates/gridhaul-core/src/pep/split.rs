@@ -109,6 +109,10 @@ impl Proxy for Split {
         self.coupling.is_finished()
     }
 
+    fn is_over(&self) -> bool {
+        self.pending_server.is_none() && self.coupling.is_over()
+    }
+
     fn reset(&mut self) {
         self.coupling.abort();
     }

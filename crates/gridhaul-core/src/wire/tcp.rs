@@ -152,12 +152,18 @@ impl<'a> TcpPacket<'a> {
     /// # Errors
     /// [`WireError::OptionLength`].
     pub fn segment(&self, ip_header: usize) -> Result<Segment, WireError> {
-        let TcpHeader { seq, ack, flags, window, options, .. } = self.header()?;
+        Ok(self.segment_of(&self.header()?, ip_header))
+    }
+
+    /// The segment with a header that was parsed before ([`Self::header`]).
+    #[must_use]
+    pub fn segment_of(&self, header: &TcpHeader<'_>, ip_header: usize) -> Segment {
+        let TcpHeader { seq, ack, flags, window, options, .. } = *header;
         let clock = match options.one_way_delay {
             Some(_) => ClockOption::OneWayDelay,
             None => ClockOption::Timestamps,
         };
-        Ok(Segment {
+        Segment {
             seq,
             ack,
             len: self.payload.len() as u32,
@@ -168,7 +174,7 @@ impl<'a> TcpPacket<'a> {
             clock,
             flags,
             header: (ip_header + self.header_len()).min(usize::from(u8::MAX)) as u8,
-        })
+        }
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use gridhaul_scenario::relay::{Deliver, RouterConfig, ServerIdentity};
 use crate::collector::io as collector;
 use crate::head::io as head;
 use crate::log::{Folder, LogError};
+use crate::packet::io as bridge;
 use crate::router::io as router;
 use crate::runtime::event_loop::End;
 use crate::runtime::listening_sockets::ListeningSockets;
@@ -43,18 +44,7 @@ pub fn run(config: &RelayConfig, program: &Program) -> Result<(), RunError> {
     give_up_rights(config)?;
     // From here on there may be several threads.
     program.observe_input();
-    let end = if let Some(collector) = &config.collector {
-        collector::run(config, collector, program, sockets)?
-    } else if let Some(head) = &config.head {
-        head::run(config, head, program, sockets)?
-    } else if let Some(split) = &config.split {
-        split::run(config, split, program, sockets)?
-    } else if let Some(router) = &config.router {
-        router::run(config, router, program, sockets)?
-    } else {
-        End::Stopped
-    };
-    match end {
+    match run_role(config, program, sockets)? {
         End::Stopped => Ok(()),
         End::Upgrade(upgrade_state) => Err(program.replace(&upgrade_state)),
     }
@@ -79,6 +69,27 @@ pub fn remove_router(
     folder: &Path,
 ) -> Result<bool, RunError> {
     router::remove(config, router, folder)
+}
+
+/// Runs the role of a configuration, which has exactly one.
+fn run_role(
+    config: &RelayConfig,
+    program: &Program,
+    sockets: ListeningSockets,
+) -> Result<End, RunError> {
+    if let Some(collector) = &config.collector {
+        collector::run(config, collector, program, sockets)
+    } else if let Some(head) = &config.head {
+        head::run(config, head, program, sockets)
+    } else if let Some(split) = &config.split {
+        split::run(config, split, program, sockets)
+    } else if let Some(router) = &config.router {
+        router::run(config, router, program, sockets)
+    } else if let Some(bridge) = &config.bridge {
+        bridge::run(config, bridge, program, sockets)
+    } else {
+        Ok(End::Stopped)
+    }
 }
 
 /// Opens all addresses at which the relay listens from the start.

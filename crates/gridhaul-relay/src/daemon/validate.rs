@@ -15,6 +15,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::collector::io as collector;
 use crate::head::io::delivery::login::check_login;
+use crate::packet::io as bridge;
 use crate::router::io as router;
 use crate::runtime::local_address::is_local;
 use crate::runtime::{RunError, tls};
@@ -48,6 +49,9 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
     }
     if let Some(collector) = &config.collector {
         check_durable(collector)?;
+    }
+    if let Some(bridge) = &config.bridge {
+        bridge::check(bridge)?;
     }
     if let Some(log) = &config.log {
         check_folder("log.folder", &folder.join(&log.folder))?;

@@ -1,13 +1,36 @@
-//! Packets between network interfaces, forwarded through a proxy of [`gridhaul_core::pep`].
+//! A bridge between two network interfaces that passes selected TCP connections through proxies of
+//! [`gridhaul_core::pep`], as a state machine without I/O.
 //!
-//! [`PacketProxy`] is sans-IO: it translates between the packets of one connection and the segments
-//! of a proxy, and stores the payload. [`Bridge`] forwards Ethernet frames between two interfaces,
-//! on the monotonic clock, and passes the packets of one connection to a [`PacketProxy`].
+//! [`Engine`] takes the frames that an interface has received. It either returns
+//! [`Handling::Forward`] (the frame belongs to no connection of a proxy, and the caller forwards it
+//! unchanged) or writes frames of its own into [`OutgoingFrames`]. A rule selects the proxy of a
+//! connection when its SYN arrives; a connection whose SYN was not seen is forwarded unchanged.
+//!
+//! Call order: after [`Engine::handle_frame`] and [`Engine::handle_timeout`], the caller sends all
+//! frames of [`Engine::outgoing`] and clears them.
 
-mod bridge;
-mod error;
-mod packet_proxy;
+mod at_risk;
+mod connection;
+mod content;
+mod counters;
+mod direction;
+mod engine;
+mod frame;
+mod handshake;
+#[cfg(feature = "daemon")]
+pub(crate) mod io;
+mod key;
+mod output;
+mod path_mtu;
+mod rule;
+mod table;
+#[cfg(test)]
+mod tests;
 
-pub use bridge::{Bridge, Interface};
-pub use error::Error;
-pub use packet_proxy::{Counters, PacketProxy};
+pub use at_risk::ConnectionAtRisk;
+pub use connection::ConnectionStatus;
+pub use counters::{BridgeCounters, DropCause, EndCause, UntouchedCause};
+pub use engine::{BridgeTotals, Engine, EngineSettings, Handling};
+pub use frame::{ChecksumState, Frame, FrameQueue, OutgoingFrames};
+pub use key::BridgePort;
+pub use rule::Rule;

@@ -35,6 +35,17 @@ pub enum RunError {
         /// The kernel's error.
         source: std::io::Error,
     },
+    /// A network interface of a bridge.
+    #[error(
+        "bridge.interfaces: {interface}: {source}\n  help: was the interface removed? `ip link` \
+         lists the interfaces"
+    )]
+    Interface {
+        /// Name of the interface.
+        interface: String,
+        /// The kernel's error.
+        source: std::io::Error,
+    },
     /// The user of the configuration.
     #[error(
         "user: cannot continue as {user:?}: {source}\n  help: start the relay as root, or remove \

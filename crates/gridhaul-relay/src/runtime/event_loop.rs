@@ -1,5 +1,5 @@
-//! Event loop of collector, head and split proxy: turns until a signal ends the relay, reload
-//! (SIGHUP), upgrade (SIGUSR2), and answers for the status page.
+//! Event loop of collector, head, split proxy and bridge: turns until a signal ends the relay,
+//! reload (SIGHUP), upgrade (SIGUSR2), and answers for the status page.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{MeterListener, check};
+use super::{AddressPrefix, MeterListener};
 
 impl MeterListener {
     /// Whether connections of an address are accepted. Prefixes that are not valid are refused when
@@ -10,21 +10,9 @@ impl MeterListener {
     #[must_use]
     pub fn is_allowed(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        let mut prefixes = self.allow.iter().filter_map(|text| check::parse_prefix(text));
-        self.allow.is_empty() || prefixes.any(|prefix| contains(prefix, address))
+        let mut prefixes = self.allow.iter().filter_map(|text| AddressPrefix::parse(text));
+        self.allow.is_empty() || prefixes.any(|prefix| prefix.contains(address))
     }
-}
-
-/// Whether a prefix contains an address.
-fn contains((prefix, length): (IpAddr, u8), address: IpAddr) -> bool {
-    let differing = match (prefix, address) {
-        (IpAddr::V4(prefix), IpAddr::V4(address)) => {
-            u128::from(prefix.to_bits() ^ address.to_bits()) << 96
-        }
-        (IpAddr::V6(prefix), IpAddr::V6(address)) => prefix.to_bits() ^ address.to_bits(),
-        _ => return false,
-    };
-    length == 0 || differing >> (128 - u32::from(length)) == 0
 }
 
 #[cfg(test)]

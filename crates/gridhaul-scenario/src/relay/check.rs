@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::prefix::prefix_error;
 use super::{CollectorConfig, DurabilityTier, HeadConfig, RelayConfig, RelayLog};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
 use crate::units::{Bytes, Duration};
@@ -39,6 +40,9 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
     }
     if let Some(split) = &config.split {
         super::split::check(split, &mut found);
+    }
+    if let Some(bridge) = &config.bridge {
+        super::bridge::check(bridge, config.user.is_some(), &mut found);
     }
     if config.group.is_some() && config.user.is_none() {
         let remedy = "add user, or remove group";
@@ -85,24 +89,34 @@ fn check_task(config: &RelayConfig, found: &mut Vec<Diagnostic>) {
         config.head.is_some(),
         config.split.is_some(),
         config.router.is_some(),
+        config.bridge.is_some(),
     ];
     match tasks.into_iter().filter(|is_present| *is_present).count() {
         0 => found.push(Diagnostic::new(
             "",
             "the relay has no task",
-            "add [collector] for a collector, [head] for a head, [split] for a split proxy, or \
-             [router] for a hybrid router",
+            "add [collector] for a collector, [head] for a head, [split] for a split proxy, \
+             [router] for a hybrid router, or [bridge] for proxies between two interfaces",
         )),
         1 => {}
         _ => found.push(Diagnostic::new(
-            match (&config.router, &config.split) {
-                (Some(_), _) => "router",
-                (None, Some(_)) => "split",
-                (None, None) => "head",
-            },
-            "a relay has one task: a collector, a head, a split proxy or a hybrid router",
+            last_task(config),
+            "a relay has one task: a collector, a head, a split proxy, a hybrid router or a bridge",
             "start a relay with a configuration of its own for each task",
         )),
+    }
+}
+
+/// The key of the last task of several.
+const fn last_task(config: &RelayConfig) -> &'static str {
+    if config.bridge.is_some() {
+        "bridge"
+    } else if config.router.is_some() {
+        "router"
+    } else if config.split.is_some() {
+        "split"
+    } else {
+        "head"
     }
 }
 
@@ -287,39 +301,6 @@ fn check_head(head: &HeadConfig, config: &RelayConfig, found: &mut Vec<Diagnosti
         found.extend(super::deliver::check_rotation(rotation, &head.deliver));
     }
 }
-
-/// Error of an IP prefix.
-pub(super) fn prefix_error(text: &str) -> Option<&'static str> {
-    match parse_prefix(text) {
-        None => Some("expected an IP prefix"),
-        // Meters with IPv4 are known by their IPv4 address.
-        Some((IpAddr::V6(ip), _)) if ip.to_ipv4_mapped().is_some() => {
-            Some("expected an IPv4 prefix in the place of IPv6 addresses that are mapped")
-        }
-        Some(_) => None,
-    }
-}
-
-/// Address and length of an IP prefix; an address alone is a prefix of its full length. A prefix of
-/// IPv4 addresses that are mapped to IPv6 (RFC 4291, section 2.5.5.2) is one of IPv4 addresses.
-pub(super) fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, length) = match text.split_once('/') {
-        Some((address, length)) => (address, Some(length.parse().ok()?)),
-        None => (text, None),
-    };
-    let address: IpAddr = address.parse().ok()?;
-    let full = if address.is_ipv6() { 128 } else { 32 };
-    let length: u8 = length.unwrap_or(full);
-    match address {
-        IpAddr::V6(ip) if (MAPPED..=full).contains(&length) && ip.to_ipv4_mapped().is_some() => {
-            Some((address.to_canonical(), length - MAPPED))
-        }
-        _ => (length <= full).then_some((address, length)),
-    }
-}
-
-/// Length of the prefix `::ffff:0:0/96` of mapped addresses.
-const MAPPED: u8 = 96;
 
 /// Connections stay on this machine, or the configuration permits others.
 const fn is_secure(config: &RelayConfig, is_local: bool) -> bool {

@@ -1,11 +1,14 @@
 //! Configuration of the relay daemon: a TOML file with the quality of a scenario.
 
 mod allow_list;
+mod bridge;
 mod check;
 mod deliver;
 mod durable_ack;
 mod framing;
 mod own_addresses;
+mod port_range;
+mod prefix;
 mod router;
 mod split;
 mod tls;
@@ -19,12 +22,15 @@ use std::path::Path;
 use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
+pub use bridge::{BridgeConfig, BridgeRule};
 pub use deliver::{
     Confirmation, Deliver, FileRotation, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery,
 };
 pub use framing::{
     DelimiterFraming, FieldOrder, LengthFieldFraming, LengthPrefixFraming, MeterFraming,
 };
+pub use port_range::PortRange;
+pub use prefix::AddressPrefix;
 pub use router::{
     OpeningSide, PacketMatch, RouterClass, RouterConfig, RouterLink, RouterShaper, RouterShare,
     TransportProtocol, network_prefixes,
@@ -32,8 +38,8 @@ pub use router::{
 pub use split::{SplitConfig, SplitLeg, SplitListener};
 pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
-/// Configuration of a relay: a collector (`collector`), a head (`head`), a split proxy (`split`) or
-/// a hybrid router (`router`).
+/// Configuration of a relay: a collector (`collector`), a head (`head`), a split proxy (`split`), a
+/// hybrid router (`router`) or a bridge with proxies (`bridge`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -55,6 +61,9 @@ pub struct RelayConfig {
     /// Sends packets to a peer over one of several links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterConfig>,
+    /// Connects two network interfaces, and passes selected connections through proxies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<BridgeConfig>,
     /// Permits connections between collector and head that leave this machine without TLS: the path
     /// must be protected by other means, such as IPsec or WireGuard.
     #[serde(default)]

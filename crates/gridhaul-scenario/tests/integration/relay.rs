@@ -60,6 +60,27 @@ packets = { opened_by = "peer", protocol = "tcp", ports = [80, 443], to = ["10.0
 links = ["dvbt"]
 "#;
 
+const BRIDGE: &str = r#"
+name = "regenerator-1"
+management.address = "127.0.0.1:9180"
+[bridge]
+interfaces = ["eth0", "eth1"]
+fail_open = false
+memory = "64 MB"
+[bridge.rule.web]
+mode = "none"
+ports = [80, "8000-8080"]
+[bridge.rule.meters]
+mode = "reflect"
+opened_from = "eth0"
+clients = ["10.0.0.0/8", "2001:db8::/32"]
+buffer = "256 KiB"
+congestion_control = "reno"
+[bridge.rule.wireless]
+mode = "snoop"
+toward = "eth1"
+"#;
+
 const BROKER: &str = r#"
 name = "head"
 log.folder = "log"
@@ -86,7 +107,7 @@ fn error(text: &str) -> String {
 
 #[test]
 fn configurations_read_back() {
-    for text in [COLLECTOR, HEAD, SPLIT, BROKER, ROUTER] {
+    for text in [COLLECTOR, HEAD, SPLIT, BROKER, ROUTER, BRIDGE] {
         let config = RelayConfig::from_toml(text, "relay.toml").unwrap();
         let merged = config.to_toml();
         assert_eq!(RelayConfig::from_toml(&merged, "merged.toml").unwrap(), config, "{merged}");
@@ -170,6 +191,36 @@ fn a_relay_without_a_task_is_refused() {
     assert!(error(&HEAD.replace("head\"", "not a name\"")).contains("is not a name"));
     let delimiter = COLLECTOR.replace("idle_gap = \"20 ms\"", "delimiter.byte = 300");
     assert!(error(&delimiter).contains("expected a whole number from 0 to 255, found `300`"));
+}
+
+#[test]
+fn inconsistent_values_of_a_bridge_are_reported_together() {
+    let text = BRIDGE
+        .replace("\"eth1\"]", "\"eth0\"]\nconnections = 0\nidle_timeout = \"0 s\"")
+        .replace("256 KiB", "1 kB")
+        .replace("10.0.0.0/8", "10.0.0.0/33")
+        .replace("name = \"regenerator-1\"", "name = \"r\"\nuser = \"gridhaul\"");
+    let error = error(&text);
+    for expected in [
+        "bridge.interfaces: \"eth0\" cannot be connected with itself",
+        "bridge.connections: no connection could pass a proxy",
+        "bridge.idle_timeout: the time is zero",
+        "bridge.rule.meters.buffer: 1 kB is not between 2560 B and 1 GiB",
+        "bridge.rule.meters.clients: expected an IP prefix, found \"10.0.0.0/33\"",
+        "bridge.rule.wireless.toward: \"eth1\" is not an interface of the bridge",
+        "user: a bridge needs its rights while it runs",
+    ] {
+        assert!(error.contains(expected), "{expected}\n{error}");
+    }
+    let error = self::error(&BRIDGE.replace("toward = \"eth1\"", "max_ack_delay = \"1 ms\""));
+    assert!(error.contains("the mode \"snoop\" serves one hop"), "{error}");
+    assert!(error.contains("help: add toward with the interface of the lossy hop"), "{error}");
+    assert!(
+        error.contains("max_ack_delay: the key has no effect in the mode \"snoop\""),
+        "{error}"
+    );
+    let error = self::error(&BRIDGE.replace("\"8000-8080\"", "\"8080-8000\""));
+    assert!(error.contains("expected a port such as 4059, or a range"), "{error}");
 }
 
 #[test]

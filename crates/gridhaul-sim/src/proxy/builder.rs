@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof};
+use gridhaul_core::pep::{
+    AckFilter, MssLimit, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof,
+};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration};
@@ -15,6 +17,8 @@ pub(super) struct ProxyBuilder {
     pub buffer: Bytes,
     pub max_ack_delay: Duration,
     pub served_side: Side,
+    /// The largest segments that both ends accept.
+    pub hosts: MssLimit,
     /// Initial sequence numbers of both ends.
     pub isns: [u32; 2],
     /// Window scale toward each end, where the proxy takes the place of the other end: the scale
@@ -32,9 +36,11 @@ impl ProxyBuilder {
         match self.mode {
             ProxyMode::Split => Box::new(Split::established(params, self.buffer, self.isns, next)),
             ProxyMode::Reflect => {
-                self.scaled(Reflect::engaged(params, self.buffer, self.isns, next))
+                self.scaled(Reflect::engaged(params, self.hosts, self.buffer, self.isns, next))
             }
-            ProxyMode::Spoof => self.scaled(Spoof::engaged(params, self.buffer, self.isns, next)),
+            ProxyMode::Spoof => {
+                self.scaled(Spoof::engaged(params, self.hosts, self.buffer, self.isns, next))
+            }
             _ => self.build_after_crash(),
         }
     }
@@ -58,8 +64,8 @@ impl ProxyBuilder {
                 let isns = [self.isns[1], self.isns[0]];
                 Box::new(Split::new(params, self.buffer, isns))
             }
-            ProxyMode::Reflect => self.scaled(Reflect::new(params, self.buffer)),
-            ProxyMode::Spoof => self.scaled(Spoof::new(params, self.buffer)),
+            ProxyMode::Reflect => self.scaled(Reflect::new(params, self.hosts, self.buffer)),
+            ProxyMode::Spoof => self.scaled(Spoof::new(params, self.hosts, self.buffer)),
             ProxyMode::Snoop => Box::new(Snoop::new(self.served_side, self.buffer)),
             ProxyMode::Ack => Box::new(AckFilter::new(self.served_side, self.max_ack_delay)),
         }

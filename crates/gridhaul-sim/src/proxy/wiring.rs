@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{Side, TimeAverage};
+use gridhaul_core::pep::{MssLimit, Side, TimeAverage};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyMode, ProxyPosition, Scenario};
@@ -82,6 +82,7 @@ impl<'s> ProxyWiring<'s> {
                 buffer: path_proxy.proxy.buffer,
                 max_ack_delay: path_proxy.proxy.max_ack_delay,
                 served_side,
+                hosts: MssLimit::of_hosts([hosts.0.mss, hosts.1.mss]),
                 isns,
                 window_shifts: self.window_shifts(row, index, hosts),
                 established: (!hosts.0.handshake).then(|| {

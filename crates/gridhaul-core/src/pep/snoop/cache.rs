@@ -135,6 +135,11 @@ impl Cache {
         self.entries.get(self.index_after(position)).filter(|entry| entry.start <= position)
     }
 
+    /// Whether space is free for a segment.
+    pub(super) fn has_space(&self, segment: &Segment) -> bool {
+        self.used + cost(segment) <= self.limit
+    }
+
     /// Inserts a segment. Cached segments in the same range were retransmitted by the sender; the
     /// new segment replaces one with the same boundaries.
     pub(super) fn insert(&mut self, entry: CachedSegment) -> Insertion {

@@ -331,10 +331,16 @@ impl Proxy for Snoop {
         }
     }
 
-    /// All payload toward the lossy hop, as it may have to be retransmitted.
+    /// The payload toward the lossy hop for which the cache has space, as it may have to be
+    /// retransmitted.
     fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
         let first = segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
-        (from != self.toward && segment.len > 0).then_some((first, segment.len))
+        // Bytes that the receiver has acknowledged are not cached.
+        let arrived = self.released_to.map_or(0, |to| to.wrapping_sub(first).cast_signed());
+        let len = segment.len.saturating_sub(arrived.max(0).cast_unsigned());
+        let is_cached =
+            from != self.toward && len > 0 && self.cache.has_space(&Segment { len, ..*segment });
+        is_cached.then_some((first, segment.len))
     }
 
     fn is_finished(&self) -> bool {

@@ -9,7 +9,7 @@ use super::chain::{Chain, ISNS};
 use super::hop::{Impairments, schedules};
 use super::host::{Application, Close};
 use super::stack;
-use crate::pep::{Proxy, Reflect, Side, Split, Spoof};
+use crate::pep::{MssLimit, Proxy, Reflect, Side, Split, Spoof};
 use crate::tcp::StackParams;
 
 const MSS: u32 = 100;
@@ -33,10 +33,11 @@ pub(super) fn proxy(mode: Mode, buffer: u32) -> Box<dyn Proxy> {
 /// A new proxy with segments of `mss` bytes.
 fn proxy_with_mss(mode: Mode, mss: u32, buffer: u32) -> Box<dyn Proxy> {
     let (params, buffer) = (stack(mss, 1), Bytes::new(u64::from(buffer)));
+    let hosts = MssLimit::of_hosts([mss; 2]);
     match mode {
         Mode::Split => Box::new(Split::new(params, buffer, [u32::MAX - 40, u32::MAX - 80])),
-        Mode::Reflect => Box::new(Reflect::new(params, buffer)),
-        Mode::Spoof => Box::new(Spoof::new(params, buffer)),
+        Mode::Reflect => Box::new(Reflect::new(params, hosts, buffer)),
+        Mode::Spoof => Box::new(Spoof::new(params, hosts, buffer)),
     }
 }
 
@@ -62,12 +63,13 @@ pub(super) fn chain(
         let server_side = stacks.get(index + 1).unwrap_or(&hosts);
         let (params, buffer) = (stacks[index].clone(), Bytes::new(u64::from(buffers[index])));
         let next: [&StackParams; 2] = [client_side, server_side];
+        let limit = MssLimit::of_hosts([mss; 2]);
         match mode {
             Mode::Split => {
                 Box::new(Split::established(params, buffer, ISNS, next)) as Box<dyn Proxy>
             }
-            Mode::Reflect => Box::new(Reflect::engaged(params, buffer, ISNS, next)),
-            Mode::Spoof => Box::new(Spoof::engaged(params, buffer, ISNS, next)),
+            Mode::Reflect => Box::new(Reflect::engaged(params, limit, buffer, ISNS, next)),
+            Mode::Spoof => Box::new(Spoof::engaged(params, limit, buffer, ISNS, next)),
         }
     });
     Chain::established(&hosts, applications, proxies.collect(), limit, impairments)

@@ -12,7 +12,7 @@ use super::hop::{Impairments, schedules};
 use super::host::{Application, Close};
 use super::malformed_segments;
 use super::stack;
-use crate::pep::{PassThrough, Proxy, Reflect, Side, Split};
+use crate::pep::{MssLimit, PassThrough, Proxy, Reflect, Side, Split};
 use crate::tcp::{Flags, Segment, StackParams, State};
 
 fn after(chain: &Chain, seconds: u64) -> Instant {
@@ -281,7 +281,10 @@ fn a_few_lost_retransmissions_do_not_end_a_connection() {
         let (params, buffer) = (slow_stack(), Bytes::new(500));
         let proxy: Box<dyn Proxy> = match mode {
             Mode::Split => Box::new(Split::new(params.clone(), buffer, [40, 80])),
-            _ => Box::new(Reflect::new(params.clone(), buffer)),
+            _ => {
+                let hosts = MssLimit::of_hosts([params.mss; 2]);
+                Box::new(Reflect::new(params.clone(), hosts, buffer))
+            }
         };
         let mut chain =
             Chain::opening(&params, applications, vec![proxy], 500, Impairments::none());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
 use super::stack;
-use crate::pep::{Origin, Proxy, Side, Spoof};
+use crate::pep::{MssLimit, Origin, Proxy, Side, Spoof};
 use crate::tcp::{Flags, Segment};
 
 /// An established connection with sequence numbers from 100 on, and segments of 100 bytes. Outgoing
@@ -20,7 +20,8 @@ impl Harness {
     fn new(buffer: u64) -> Self {
         let (params, hosts) = (stack(100, 1), stack(100, 5_000));
         let next = [&*Arc::clone(&hosts), &*hosts];
-        let spoof = Spoof::engaged(params, Bytes::new(buffer), [99, 899], next);
+        let limit = MssLimit::of_hosts([hosts.mss; 2]);
+        let spoof = Spoof::engaged(params, limit, Bytes::new(buffer), [99, 899], next);
         Self { spoof, now: Instant::ZERO }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::coupling::proxy_params;
-use super::{BufferStatus, Origin, Outgoing, Proxy, Side, Statistics};
+use super::{BufferStatus, MssLimit, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Flags, Segment, StackParams};
 
 use self::crash_loss_detection::CrashLossDetector;
@@ -66,11 +66,11 @@ struct Engaged<R> {
 
 impl<R: Relay> Transparent<R> {
     /// A proxy that buffers up to `buffer` bytes of each direction and sends with the TCP
-    /// parameters `params`, whose MSS must not exceed those of the hosts.
+    /// parameters `params`, whose MSS is lowered to that of the hosts.
     #[must_use]
-    pub fn new(params: Arc<StackParams>, buffer: Bytes) -> Self {
+    pub fn new(params: Arc<StackParams>, hosts: MssLimit, buffer: Bytes) -> Self {
         Self {
-            params: proxy_params(params, buffer),
+            params: hosts.apply(proxy_params(params, buffer)),
             phase: Phase::Forwarding(HandshakeMonitor::default()),
             loss_detectors: Default::default(),
             window_shifts: [0; 2],
@@ -85,11 +85,12 @@ impl<R: Relay> Transparent<R> {
     #[must_use]
     pub fn engaged(
         params: Arc<StackParams>,
+        hosts: MssLimit,
         buffer: Bytes,
         isns: [u32; 2],
         next: [&StackParams; 2],
     ) -> Self {
-        let mut proxy = Self::new(params, buffer);
+        let mut proxy = Self::new(params, hosts, buffer);
         let windows = next.map(|stack| stack.receive_window);
         let sack = next.iter().all(|stack| stack.sack);
         proxy.phase = proxy.engage(EntryState { isns, windows, sack });
@@ -267,6 +268,17 @@ impl<R: Relay> Proxy for Transparent<R> {
             Phase::Engaged(engaged) => engaged.relay.is_finished(),
         };
         is_idle && self.queue.is_empty()
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.phase {
+            Phase::Forwarding(monitor) => monitor.is_idle(),
+            Phase::Engaged(engaged) => engaged.relay.is_over(),
+        }
+    }
+
+    fn limit_mss(&mut self, limit: MssLimit) {
+        self.params = limit.apply(Arc::clone(&self.params));
     }
 
     fn reset(&mut self) {

@@ -6,11 +6,15 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// Key of the status, and meaning. Keys with the ending `_error` are 1 while there is an error.
-const METRICS: [(&str, &str); 71] = [
+const METRICS: &[(&str, &str)] = &[
+    ("abandoned_resets_count", "Segments of abandoned connections that were answered by a reset"),
     ("accepted_count", "Connections that were accepted"),
     ("backlog_byte", "Bytes of records that wait for the head or the destination"),
     ("backlog_max_byte", "Largest number of bytes of records that may wait"),
-    ("bytes_at_risk_byte", "Bytes of meters that were accepted and are not stored"),
+    (
+        "bytes_at_risk_byte",
+        "Bytes that were accepted and are not stored, or not acknowledged by the next hop",
+    ),
     ("bytes_at_risk_limit_byte", "Largest number of bytes that a crash can take"),
     ("collector_connections_count", "Connections of a collector with the head; 0 if it is missing"),
     ("collector_gaps_count", "Places at which records of collectors are lost"),
@@ -23,6 +27,7 @@ const METRICS: [(&str, &str); 71] = [
     ("delivered_byte", "Position in the log up to which records are delivered"),
     ("delivery_error", "Whether records cannot be delivered"),
     ("delivery_error_age_s", "Time for which records could not be delivered"),
+    ("dropped_count", "Frames that were dropped, by cause"),
     ("durable_delay_max_s", "Longest time between arrival and acknowledgement of durable data"),
     ("durable_delay_s", "Smoothed time between arrival and acknowledgement of durable data"),
     ("durable_dropped_count", "Packets of the TUN device that were dropped, by cause"),
@@ -36,6 +41,9 @@ const METRICS: [(&str, &str); 71] = [
     ("durable_timeouts_count", "Meters on the TUN device that did not answer any more"),
     ("durable_unknown_count", "Segments of unknown connections that were answered with a reset"),
     ("durable_withheld_byte", "Bytes that have arrived and are not acknowledged"),
+    ("ended_count", "Connections whose proxy has ended, by cause"),
+    ("forwarded_count", "Segments of hosts that proxies have forwarded"),
+    ("generated_count", "Segments that proxies have generated"),
     ("half_closed_count", "Connections of which one direction has ended"),
     ("handshaking_count", "Connections before their header and handshake are complete"),
     ("link_error", "Whether a link of a hybrid router is not usable"),
@@ -49,6 +57,7 @@ const METRICS: [(&str, &str); 71] = [
     ("log_error", "Whether delivered segments cannot be removed"),
     ("log_gaps_count", "Places at which segments of the log are missing"),
     ("log_lost_byte", "Bytes of segments that are missing"),
+    ("lost_byte", "Bytes that were acknowledged to their sender and are lost"),
     ("lost_records_count", "Records that are lost"),
     ("memory_byte", "Memory with data in transit"),
     ("memory_max_byte", "Largest memory for data in transit"),
@@ -56,6 +65,9 @@ const METRICS: [(&str, &str); 71] = [
     ("meters_count", "Meters that are connected"),
     ("meters_max_count", "Largest number of meters"),
     ("oldest_record_age_s", "Age of the oldest record that waits"),
+    ("opened_count", "Connections that were opened through a proxy, by mode"),
+    ("passed_count", "Frames that passed unchanged"),
+    ("path_mtu_lowered_count", "Reports of routers that have lowered the MTU of a path"),
     ("peer_error", "Whether no probe of the other hybrid router arrives"),
     ("pending_byte", "Bytes that were read and are not written"),
     ("pipes_count", "Pipes in use"),
@@ -65,14 +77,18 @@ const METRICS: [(&str, &str); 71] = [
     ("refused_count", "Connections that were refused, by cause"),
     ("refused_probes_count", "Datagrams that are no probes of the other hybrid router"),
     ("resets_count", "Connections that were reset, by cause"),
+    ("retransmissions_count", "Segments that proxies have retransmitted"),
     (
         "server_at_risk_byte",
         "Bytes that a server has acknowledged and its program may not have read",
     ),
     ("server_unconfirmed_byte", "Bytes that were sent to a server and that it has not confirmed"),
     ("switches_count", "Changes of the link of a class of packets"),
+    ("timeouts_count", "Expirations of retransmission timers of proxies"),
     ("to_clients_byte", "Bytes that were written to clients"),
     ("to_servers_byte", "Bytes that were written to servers"),
+    ("unprotected_count", "Connections at risk that could not be protected against a failure"),
+    ("untouched_count", "Connections and fragments that were forwarded unchanged, by cause"),
     ("upstream_batches_byte", "Bytes of batches for the head before compression"),
     ("upstream_compressed_byte", "Bytes of batches for the head after compression"),
     (
@@ -90,10 +106,11 @@ const METRICS: [(&str, &str); 71] = [
     ("upstream_unsent_byte", "Bytes in the send buffers of the connections to the head"),
     ("upstreams_connected_count", "Connections to the head that are established"),
     ("upstreams_count", "Connections to the head in the configuration"),
+    ("withheld_count", "Packets that were withheld from the kernel's bridge"),
 ];
 
 /// Counters end in `_total`, by the convention of Prometheus.
-const COUNTERS: [&str; 18] = [
+const COUNTERS: &[&str] = &[
     "accepted",
     "refused",
     "received",
@@ -112,6 +129,20 @@ const COUNTERS: [&str; 18] = [
     "durable_retransmissions",
     "durable_timeouts",
     "durable_unknown",
+    "opened",
+    "ended",
+    "untouched",
+    "dropped",
+    "passed",
+    "forwarded",
+    "generated",
+    "lost",
+    "path_mtu_lowered",
+    "retransmissions",
+    "timeouts",
+    "abandoned_resets",
+    "unprotected",
+    "withheld",
 ];
 
 /// All metrics of a status.
@@ -127,6 +158,7 @@ pub(crate) fn metrics(status: &Value) -> String {
                 let label = match key.split('_').next() {
                     Some("collector") => "collector",
                     Some("link") => "link",
+                    Some("opened") => "mode",
                     _ => "cause",
                 };
                 values.iter().fold(String::new(), |mut lines, (value, number)| {

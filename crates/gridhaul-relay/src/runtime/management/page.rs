@@ -49,13 +49,15 @@ td{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
 nav a{display:inline-block;padding:.75rem 1rem .75rem 0}";
 
 /// Titles of the groups, and beginnings of the keys in them. Other keys are in the last group.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Meters",
         &[
             "meter",
             "message",
             "accepted",
+            "opened",
+            "ended",
             "handshaking",
             "received",
             "connect",
@@ -81,7 +83,11 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Upstream and delivery", &["upstream", "deliver", "collector", "server"]),
-    ("Refused", &["refused"]),
+    (
+        "Frames",
+        &["passed", "forwarded", "generated", "retransmissions", "timeouts", "path", "dropped"],
+    ),
+    ("Refused", &["refused", "untouched"]),
     ("Others", &[]),
 ];
 

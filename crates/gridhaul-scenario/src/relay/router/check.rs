@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::{PacketMatch, RouterConfig, RouterLink, RouterShaper, TransportProtocol};
-use crate::relay::check::{parse_prefix, prefix_error};
+use crate::relay::prefix::{parse_prefix, prefix_error};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
 use crate::units::Duration;
 

@@ -171,7 +171,7 @@ pub enum TransportProtocol {
 /// Address and length of each valid IP prefix; bits after the prefix are zero.
 #[must_use]
 pub fn network_prefixes(texts: &[String]) -> Vec<(IpAddr, u8)> {
-    let parsed = texts.iter().filter_map(|text| super::check::parse_prefix(text));
+    let parsed = texts.iter().filter_map(|text| super::prefix::parse_prefix(text));
     parsed
         .map(|(address, length)| {
             let network = match address {

@@ -1,0 +1,345 @@
+//! The bridge as a state machine: frames in, frames out.
+
+mod opening;
+mod segments;
+
+use std::fmt;
+
+use gridhaul_core::pep::Statistics;
+use gridhaul_core::wire::EthernetHeader;
+use gridhaul_scenario::scenario::ProxyMode;
+use gridhaul_scenario::units::{Bytes, Duration, Instant};
+
+use super::at_risk::{ConnectionAtRisk, Entry, RiskList};
+use super::connection::{Connection, ConnectionStatus, Limits};
+use super::content::Content;
+use super::counters::{BridgeCounters, EndCause, UntouchedCause};
+use super::frame::{Frame, OutgoingFrames};
+use super::key::{BridgePort, ConnectionKey};
+use super::output::Output;
+use super::path_mtu::PacketTooBig;
+use super::rule::{ProxyBuilder, Rule};
+use super::table::Table;
+
+/// Parameters of the bridge.
+#[derive(Debug, Clone)]
+pub struct EngineSettings {
+    /// Rules in their order.
+    pub rules: Vec<Rule>,
+    /// Largest number of connections through proxies.
+    pub connections: usize,
+    /// Memory for the payload of all connections.
+    pub memory: Bytes,
+    /// Longest time without segments of a connection.
+    pub idle_timeout: Duration,
+    /// Largest IP packet of each interface.
+    pub mtus: [u32; 2],
+}
+
+/// Treatment of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handling {
+    /// A TCP segment that belongs to no proxy: the caller forwards it unchanged over the other
+    /// interface.
+    Forward,
+    /// No TCP segment: the caller forwards it unchanged, unless the kernel's bridge does.
+    Pass,
+    /// The frame was handled, or dropped.
+    Handled,
+}
+
+/// Sums over all connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BridgeTotals {
+    /// Connections through proxies.
+    pub connections: usize,
+    /// Payload in memory.
+    pub memory: usize,
+    /// Bytes that were acknowledged to their sender and not by the next hop.
+    pub at_risk: u64,
+    /// Bytes that were acknowledged and are lost, since the start.
+    pub lost: u64,
+    /// Segments that proxies have retransmitted, since the start.
+    pub retransmissions: u64,
+    /// Expirations of retransmission timers, since the start.
+    pub timeouts: u64,
+}
+
+/// A bridge with proxies.
+pub struct Engine {
+    settings: EngineSettings,
+    table: Table,
+    builder: ProxyBuilder,
+    outgoing: OutgoingFrames,
+    counters: BridgeCounters,
+    /// Initial sequence numbers of proxies that terminate connections (RFC 6528: unpredictable).
+    sequence_numbers: Box<dyn FnMut() -> u32 + Send>,
+    is_draining: bool,
+    at_risk: RiskList,
+    /// Space for segments of a large packet, which is reused.
+    segments: Vec<u8>,
+}
+
+impl Engine {
+    /// A bridge without connections. `sequence_numbers` returns random numbers.
+    #[must_use]
+    pub fn new(
+        settings: EngineSettings,
+        sequence_numbers: impl FnMut() -> u32 + Send + 'static,
+    ) -> Self {
+        Self {
+            settings,
+            table: Table::default(),
+            builder: ProxyBuilder::default(),
+            outgoing: OutgoingFrames::default(),
+            counters: BridgeCounters::default(),
+            sequence_numbers: Box::new(sequence_numbers),
+            is_draining: false,
+            at_risk: RiskList::default(),
+            segments: Vec::new(),
+        }
+    }
+
+    /// Handles a frame that an interface has received.
+    pub fn handle_frame(&mut self, now: Instant, from: BridgePort, frame: &Frame<'_>) -> Handling {
+        let handling = match Content::of(frame) {
+            Content::Tcp(segment) => self.handle_tcp(now, from, frame, &segment),
+            Content::TcpFragment => {
+                self.counters.add_untouched(UntouchedCause::Fragment);
+                Handling::Pass
+            }
+            Content::PacketTooBig(ethernet, report) => {
+                // The host gets the report as well: after the end of the proxy it needs the path.
+                self.limit_path(from, &ethernet, &report);
+                Handling::Pass
+            }
+            Content::Other => Handling::Pass,
+        };
+        self.counters.passed += u64::from(handling != Handling::Handled);
+        handling
+    }
+
+    /// Handles all timers that have expired.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(number) = self.table.pop_due(now) {
+            let limits = self.limits();
+            let Some(connection) = self.table.get_mut(number) else { continue };
+            if connection.ends_at(&limits) <= now {
+                let cause = match connection.is_open() {
+                    _ if connection.is_over() => EndCause::Closed,
+                    true => EndCause::Idle,
+                    false => EndCause::Handshake,
+                };
+                self.end(now, number, cause);
+                continue;
+            }
+            let mut output = Output {
+                frames: &mut self.outgoing,
+                counters: &mut self.counters,
+                mtus: self.settings.mtus,
+            };
+            connection.handle_timeout(now, &mut output);
+            self.settle(now, number);
+        }
+    }
+
+    /// Time of the next timeout.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.table.next_deadline()
+    }
+
+    /// Frames to send, which the caller clears.
+    pub const fn outgoing(&mut self) -> &mut OutgoingFrames {
+        &mut self.outgoing
+    }
+
+    /// Counters of all connections and frames.
+    #[must_use]
+    pub const fn counters(&self) -> &BridgeCounters {
+        &self.counters
+    }
+
+    /// The same, to count frames that the caller has dropped.
+    pub const fn counters_mut(&mut self) -> &mut BridgeCounters {
+        &mut self.counters
+    }
+
+    /// The parameters in use.
+    #[must_use]
+    pub const fn settings(&self) -> &EngineSettings {
+        &self.settings
+    }
+
+    /// Changes parameters. Present connections keep their proxies; their numbers of rules refer to
+    /// the rules of their time.
+    pub fn set_settings(&mut self, settings: EngineSettings) {
+        self.settings = settings;
+        self.builder = ProxyBuilder::default();
+    }
+
+    /// An interface has another MTU.
+    pub const fn set_mtu(&mut self, port: BridgePort, mtu: u32) {
+        self.settings.mtus[port.index()] = mtu;
+    }
+
+    /// Sums over all connections.
+    #[must_use]
+    pub fn totals(&self) -> BridgeTotals {
+        let mut totals = BridgeTotals {
+            connections: self.table.len(),
+            memory: self.table.memory(),
+            lost: self.counters.lost,
+            retransmissions: self.counters.retransmissions,
+            timeouts: self.counters.timeouts,
+            ..BridgeTotals::default()
+        };
+        for (_, connection) in self.table.iter() {
+            let statistics = connection.statistics();
+            totals.at_risk += statistics.at_risk;
+            totals.lost += statistics.lost;
+            totals.retransmissions += statistics.retransmissions.iter().sum::<u64>();
+            totals.timeouts += statistics.timeouts.iter().sum::<u64>();
+        }
+        totals
+    }
+
+    /// All connections through proxies.
+    pub fn connections(&self, now: Instant) -> impl Iterator<Item = ConnectionStatus> {
+        self.table.iter().map(move |(_, connection)| connection.status(now))
+    }
+
+    /// Connections that are at risk since the last call: to be protected before
+    /// [`Self::outgoing`] is sent.
+    pub fn take_newly_at_risk(&mut self) -> Vec<ConnectionAtRisk> {
+        self.at_risk.take_new()
+    }
+
+    /// Connections that were at risk and are not any more. To be called at intervals, as a
+    /// connection may be at risk again soon.
+    pub fn take_no_longer_at_risk(&mut self) -> Vec<ConnectionAtRisk> {
+        let table = &mut self.table;
+        self.at_risk.take_safe(|entry| {
+            if table.generation(entry.number) != Some(entry.generation) {
+                return false;
+            }
+            let Some(connection) = table.get_mut(entry.number) else { return false };
+            connection.is_reported = connection.at_risk().is_some();
+            connection.is_reported
+        })
+    }
+
+    /// Discards all connections without a segment: their hosts have exchanged segments that the
+    /// bridge has not seen, and hosts at risk are reset by another program.
+    pub fn forget(&mut self) {
+        let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
+        for number in numbers {
+            let Some(connection) = self.table.remove(number) else { continue };
+            self.counters.lost += connection.bytes_at_risk();
+            self.count_ended(&connection, EndCause::LeaseExpired);
+        }
+        self.at_risk.clear();
+    }
+
+    /// Forwards new connections unchanged from now on, and discards the state of connections
+    /// without bytes at risk: their hosts continue without the proxy. To be called again until
+    /// [`Self::is_drained`].
+    pub fn drain(&mut self, now: Instant) {
+        self.is_draining = true;
+        let safe = |(number, connection): (u32, &Connection)| {
+            let ends = connection.mode != ProxyMode::Split && connection.bytes_at_risk() == 0;
+            ends.then_some(number)
+        };
+        let numbers: Vec<_> = self.table.iter().filter_map(safe).collect();
+        for number in numbers {
+            self.end(now, number, EndCause::Stopped);
+        }
+    }
+
+    /// Whether all connections have ended.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.is_draining && self.table.len() == 0
+    }
+
+    /// Ends all connections: those with bytes at risk are reset.
+    pub fn stop(&mut self, now: Instant) {
+        let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
+        for number in numbers {
+            self.end(now, number, EndCause::Stopped);
+        }
+    }
+
+    /// A router has dropped a packet of a connection: the report arrives at the interface over
+    /// which the packet was sent.
+    fn limit_path(&mut self, from: BridgePort, ethernet: &EthernetHeader, report: &PacketTooBig) {
+        let key = ConnectionKey::new(from.other(), ethernet.tags, &report.ends);
+        let Some(number) = self.table.find(&key) else { return };
+        let Some(connection) = self.table.get_mut(number) else { return };
+        let sender = connection.side_of(from.other());
+        let is_narrower = connection.limit_packets(sender, report.mtu, report.seq);
+        self.counters.path_mtu_lowered += u64::from(is_narrower);
+    }
+
+    /// After each event of a connection: discards its state if the connection has ended.
+    fn settle(&mut self, now: Instant, number: u32) {
+        let limits = self.limits();
+        match self.table.get(number) {
+            Some(connection) if connection.has_ended() => self.end(now, number, EndCause::Closed),
+            _ => {
+                self.report_risk(number);
+                self.table.update(number, &limits);
+            }
+        }
+    }
+
+    /// Adds a connection to the list of those at risk, once.
+    fn report_risk(&mut self, number: u32) {
+        let Some(generation) = self.table.generation(number) else { return };
+        let Some(connection) = self.table.get_mut(number).filter(|one| !one.is_reported) else {
+            return;
+        };
+        if let Some(at_risk) = connection.at_risk() {
+            connection.is_reported = true;
+            self.at_risk.add(Entry { number, generation, connection: at_risk });
+        }
+    }
+
+    /// Discards the state of a connection.
+    fn end(&mut self, now: Instant, number: u32, cause: EndCause) {
+        let Some(mut connection) = self.table.remove(number) else { return };
+        let mut output = self.output();
+        connection.abandon(now, &mut output);
+        self.count_ended(&connection, cause);
+    }
+
+    fn count_ended(&mut self, connection: &Connection, cause: EndCause) {
+        let Statistics { lost, retransmissions, timeouts, .. } = connection.statistics();
+        self.counters.lost += lost;
+        self.counters.retransmissions += retransmissions.iter().sum::<u64>();
+        self.counters.timeouts += timeouts.iter().sum::<u64>();
+        self.counters.add_ended(cause);
+    }
+
+    const fn output(&mut self) -> Output<'_> {
+        Output {
+            frames: &mut self.outgoing,
+            counters: &mut self.counters,
+            mtus: self.settings.mtus,
+        }
+    }
+
+    const fn limits(&self) -> Limits {
+        Limits { idle: self.settings.idle_timeout }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("settings", &self.settings)
+            .field("table", &self.table)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,111 @@
+//! A network interface of the bridge.
+
+use std::io;
+
+use gridhaul_core::wire::VlanTag;
+use gridhaul_linux::{
+    Checksum, FrameBatch, OutgoingFrame, PacketSocket, ReceivedFrame, SegmentationKind,
+    SendRejection, interface_mtu,
+};
+
+use crate::packet::{BridgeCounters, ChecksumState, DropCause, Frame};
+use crate::runtime::RunError;
+
+/// An interface with its packet socket.
+pub(super) struct Interface {
+    pub(super) name: String,
+    pub(super) socket: PacketSocket,
+}
+
+/// Buffer of the socket: some milliseconds at 10 Gbit/s.
+const RECEIVE_BUFFER: usize = 16 << 20;
+const SEND_BUFFER: usize = 4 << 20;
+
+impl Interface {
+    /// Opens the interface for frames to all addresses.
+    pub(super) fn open(name: &str) -> Result<Self, RunError> {
+        let socket = PacketSocket::open_with_metadata(name, PacketSocket::ALL_PROTOCOLS)?;
+        socket.set_promiscuous(name)?;
+        let sized = socket
+            .set_receive_buffer(RECEIVE_BUFFER)
+            .and_then(|()| socket.set_send_buffer(SEND_BUFFER));
+        sized.map_err(|source| Self::failed(name, source))?;
+        Ok(Self { name: name.to_owned(), socket })
+    }
+
+    /// Receives waiting frames. Returns how many there are; none while the interface is down.
+    pub(super) fn receive(&self, batch: &mut FrameBatch) -> Result<usize, RunError> {
+        match self.socket.receive(batch) {
+            Err(error) if error.raw_os_error() == Some(ENETDOWN) => Ok(0),
+            received => received.map_err(|source| Self::failed(&self.name, source)),
+        }
+    }
+
+    /// Sends frames. Those that the interface does not take are dropped and counted, as a bridge of
+    /// the kernel does.
+    pub(super) fn send(
+        &self,
+        mut frames: &[OutgoingFrame<'_>],
+        counters: &mut BridgeCounters,
+    ) -> Result<(), RunError> {
+        while !frames.is_empty() {
+            let result = self.socket.send_frames(frames);
+            let done = result.map_err(|source| Self::failed(&self.name, source))?;
+            let (cause, taken) = match done.rejected {
+                None if done.sent >= frames.len() => return Ok(()),
+                // The buffer of the socket is full: the interface is slower than its input.
+                None => (DropCause::QueueFull, frames.len()),
+                Some(SendRejection::QueueFull) => (DropCause::QueueFull, done.sent + 1),
+                Some(SendRejection::TooLong) => (DropCause::TooLong, done.sent + 1),
+                Some(SendRejection::Malformed) => (DropCause::Malformed, done.sent + 1),
+                Some(SendRejection::InterfaceDown) => (DropCause::InterfaceDown, frames.len()),
+            };
+            counters.add_dropped(cause, (taken - done.sent) as u64);
+            frames = &frames[taken..];
+        }
+        Ok(())
+    }
+
+    /// Largest IP packet.
+    pub(super) fn mtu(&self) -> Result<u32, RunError> {
+        Ok(interface_mtu(&self.name)?)
+    }
+
+    /// Frames that the kernel has dropped since the last call, because the buffer of the socket was
+    /// full.
+    pub(super) fn take_dropped(&self) -> u64 {
+        self.socket.dropped().map_or(0, u64::from)
+    }
+
+    fn failed(name: &str, source: io::Error) -> RunError {
+        RunError::Interface { interface: name.to_owned(), source }
+    }
+}
+
+/// "Network is down", which the kernel reports once after an interface has gone down.
+const ENETDOWN: i32 = 100;
+
+/// A received frame, as the engine takes it.
+pub(super) fn frame_of<'a>(received: &ReceivedFrame<'a>) -> Frame<'a> {
+    let checksum = match received.checksum {
+        Checksum::Complete => ChecksumState::Unverified,
+        Checksum::Verified => ChecksumState::Verified,
+        Checksum::Pending { .. } => ChecksumState::Pending,
+    };
+    let is_tcp = |kind| matches!(kind, SegmentationKind::Tcp4 | SegmentationKind::Tcp6);
+    let segmentation = received.segmentation.filter(|found| is_tcp(found.kind));
+    Frame {
+        bytes: received.bytes,
+        tag: received.vlan.map(|tag| VlanTag {
+            id: tag.control & 0xfff,
+            priority: (tag.control >> 13) as u8,
+            drop_eligible: tag.control & 0x1000 != 0,
+            service: tag.protocol == SERVICE_TAG,
+        }),
+        checksum,
+        segment_size: segmentation.map(|found| found.size),
+    }
+}
+
+/// Tag protocol identifier of a service tag (IEEE 802.1ad).
+const SERVICE_TAG: u16 = 0x88a8;

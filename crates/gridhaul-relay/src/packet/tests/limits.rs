@@ -1,0 +1,201 @@
+//! Limits of time, memory and connections, and what is not served.
+
+use gridhaul_scenario::units::{Bytes, Duration, Instant};
+
+use super::cases::MODES;
+use super::host::Plan;
+use super::world::{World, rule, settings};
+use crate::packet::{BridgePort, DropCause, EndCause, UntouchedCause};
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+#[test]
+fn bytes_at_risk_of_an_idle_connection_are_reset_and_counted() {
+    for mode in ["reflect", "spoof", "split"] {
+        let mut settings = settings(&rule(mode));
+        settings.idle_timeout = Duration::from_secs(20);
+        let mut world = World::new(settings);
+        let client = Plan { closes: false, ..Plan::new(true, 40_000) };
+        let server = Plan { closes: false, ..Plan::new(false, 0) };
+        world.connect(BridgePort::First, false, [client, server]);
+        // The second link carries handshakes and acknowledgements only.
+        world.link_mtus[1] = 100;
+        world.run(Instant::ZERO + Duration::from_secs(10));
+        let at_risk = world.engine.totals().at_risk;
+        assert!(at_risk > 30_000, "{mode}: {at_risk}");
+        world.run(Instant::ZERO + Duration::from_secs(60));
+        assert_eq!(world.engine.counters().ended(EndCause::Idle), 1, "{mode}");
+        let totals = world.engine.totals();
+        assert_eq!((totals.lost, totals.at_risk, totals.memory), (at_risk, 0, 0), "{mode}");
+        assert!(world.hosts.iter().all(|host| host.was_reset), "{mode}");
+    }
+}
+
+#[test]
+fn an_idle_connection_without_bytes_at_risk_continues_without_the_proxy() {
+    for mode in ["reflect", "spoof", "snoop", "ack"] {
+        let mut settings = settings(&rule(mode));
+        settings.idle_timeout = Duration::from_secs(20);
+        let mut world = World::new(settings);
+        let plan = |opens| Plan { closes: false, ..Plan::new(opens, 40_000) };
+        world.connect(BridgePort::First, false, [plan(true), plan(false)]);
+        world.run(Instant::ZERO + Duration::from_secs(60));
+        assert_eq!(world.engine.totals().connections, 0, "{mode}");
+        for host in &mut world.hosts {
+            host.plan.sends += 10_000;
+            host.connection.write(10_000);
+            host.connection.close();
+        }
+        world.run_to_end(LIMIT);
+        world.assert_complete();
+    }
+}
+
+#[test]
+fn memory_stays_within_its_limit() {
+    for mode in ["reflect", "spoof", "split"] {
+        let keys = format!("memory = \"150 kB\"\n{}", rule(mode));
+        let mut world = World::new(settings(&keys));
+        for _ in 0..6 {
+            world.connect(
+                BridgePort::First,
+                false,
+                [Plan::new(true, 200_000), Plan::new(false, 0)],
+            );
+        }
+        world.faults.loss = 20;
+        world.run_to_end(LIMIT);
+        world.assert_complete();
+        assert!(world.memory_max <= 150_000 + 1_500, "{mode}: {}", world.memory_max);
+    }
+}
+
+#[test]
+fn further_connections_pass_when_the_table_is_full() {
+    let mut world = World::new(settings(&format!("connections = 2\n{}", rule("reflect"))));
+    for _ in 0..5 {
+        world.connect(
+            BridgePort::First,
+            false,
+            [Plan::new(true, 50_000), Plan::new(false, 50_000)],
+        );
+    }
+    world.run_to_end(LIMIT);
+    world.assert_complete();
+    assert_eq!(world.engine.counters().untouched(UntouchedCause::TableFull), 3);
+}
+
+#[test]
+fn a_handshake_that_is_not_completed_is_forgotten() {
+    let mut world = World::new(settings(&rule("spoof")));
+    world.connect(BridgePort::First, false, [Plan::new(true, 1), Plan::new(false, 1)]);
+    world.hosts.truncate(1);
+    world.run(Instant::ZERO + Duration::from_secs(10));
+    assert_eq!(world.engine.totals().connections, 1);
+    world.hosts.clear();
+    world.run(Instant::ZERO + Duration::from_secs(200));
+    assert_eq!(world.engine.totals().connections, 0);
+    assert_eq!(world.engine.counters().ended(EndCause::Handshake), 1);
+}
+
+#[test]
+fn corrupt_segments_of_a_proxy_are_dropped_and_counted() {
+    for mode in MODES {
+        let mut world = World::new(settings(&rule(mode))).with_seed(5);
+        world.faults.corruption = 20;
+        world.connect(BridgePort::First, false, [Plan::new(true, 200_000), Plan::new(false, 0)]);
+        world.run_to_end(LIMIT);
+        world.assert_complete();
+        assert!(world.engine.counters().dropped(DropCause::Checksum) > 0, "{mode}");
+    }
+}
+
+#[test]
+fn a_stop_resets_what_is_at_risk_and_nothing_else() {
+    for mode in ["reflect", "spoof"] {
+        let mut world = World::new(settings(&rule(mode)));
+        let plan = |opens, sends| Plan { closes: false, ..Plan::new(opens, sends) };
+        // The first connection is idle, the second has bytes at risk.
+        world.connect(BridgePort::First, false, [plan(true, 5_000), plan(false, 5_000)]);
+        world.run(Instant::ZERO + Duration::from_secs(5));
+        world.connect(BridgePort::First, false, [plan(true, 50_000), plan(false, 0)]);
+        world.run(world.now + Duration::from_millis(33));
+        let at_risk = world.engine.totals().at_risk;
+        assert!(at_risk > 0, "{mode}");
+        world.engine.stop(world.now);
+        world.run(world.now + Duration::from_secs(1));
+        let was_reset: Vec<_> = world.hosts.iter().map(|host| host.was_reset).collect();
+        assert_eq!(was_reset, [false, false, true, true], "{mode}");
+        assert_eq!(world.engine.totals().lost, at_risk);
+    }
+}
+
+#[test]
+fn connections_at_risk_are_reported_until_the_risk_is_over() {
+    for mode in ["reflect", "spoof", "split"] {
+        let mut world = World::new(settings(&rule(mode)));
+        let server = Plan { closes: false, ..Plan::new(false, 0) };
+        let client = Plan { closes: false, ..Plan::new(true, 20_000) };
+        world.connect(BridgePort::First, false, [client, server]);
+        world.link_mtus[1] = 100;
+        world.run(Instant::ZERO + Duration::from_secs(1));
+        let reported = world.engine.take_newly_at_risk();
+        assert_eq!(reported.len(), 1, "{mode}");
+        assert_eq!(reported[0].hosts, [world.hosts[0].own, world.hosts[1].own]);
+        assert_eq!(reported[0].hardware, [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]]);
+        assert!(world.engine.take_newly_at_risk().is_empty());
+        assert!(world.engine.take_no_longer_at_risk().is_empty(), "{mode}");
+        world.link_mtus[1] = 1_500;
+        world.run(Instant::ZERO + Duration::from_secs(20));
+        for host in &mut world.hosts {
+            host.connection.close();
+        }
+        world.run(Instant::ZERO + Duration::from_secs(30));
+        assert_eq!(world.engine.take_no_longer_at_risk(), reported, "{mode}");
+        world.engine.forget();
+        assert_eq!((world.engine.totals().connections, world.engine.totals().lost), (0, 0));
+    }
+}
+
+#[test]
+fn a_drained_bridge_serves_no_new_connections() {
+    let mut world = World::new(settings(&rule("reflect")));
+    let plan = |opens| Plan { closes: false, ..Plan::new(opens, 50_000) };
+    world.connect(BridgePort::First, false, [plan(true), plan(false)]);
+    world.run(Instant::ZERO + Duration::from_secs(5));
+    world.engine.drain(world.now);
+    assert!(world.engine.is_drained());
+    world.connect(BridgePort::First, false, [plan(true), plan(false)]);
+    world.run(world.now + Duration::from_secs(5));
+    assert_eq!(world.engine.counters().untouched(UntouchedCause::Draining), 1);
+    assert!(world.hosts.iter().all(|host| host.received() == 50_000 && !host.was_reset));
+}
+
+#[test]
+fn a_narrower_path_is_learned_from_the_report_of_a_router() {
+    // Only the sender can make the segments smaller that `spoof` forwards at once; its copies are
+    // divided.
+    for mode in ["reflect", "spoof", "split"] {
+        let mut world = World::new(settings(&rule(mode)));
+        world.connect(BridgePort::First, false, [Plan::new(true, 200_000), Plan::new(false, 0)]);
+        world.link_mtus[1] = 800;
+        world.reports_mtu = true;
+        world.run_to_end(LIMIT);
+        world.assert_complete();
+        assert_eq!(world.engine.counters().path_mtu_lowered, 1, "{mode}");
+    }
+}
+
+#[test]
+fn settings_are_replaced_without_ending_connections() {
+    let mut world = World::new(settings(&rule("reflect")));
+    let plan = |opens| Plan { closes: false, ..Plan::new(opens, 50_000) };
+    world.connect(BridgePort::First, false, [plan(true), plan(false)]);
+    world.run(Instant::ZERO + Duration::from_millis(100));
+    let mut next = settings(&rule("none"));
+    next.memory = Bytes::new(1_000_000);
+    world.engine.set_settings(next);
+    world.run(Instant::ZERO + Duration::from_secs(5));
+    assert_eq!(world.engine.totals().connections, 1);
+    assert!(world.hosts.iter().all(|host| host.received() == 50_000));
+}
