@@ -1,6 +1,6 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
-//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`, `cargo
-//! xtask coverage`.
+//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`,
+//! `cargo xtask coverage`.
 
 #![forbid(unsafe_code)]
 

@@ -5,7 +5,9 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use crate::frame_metadata::{self as metadata, Checksum, FrameMetadata, Segmentation};
+use crate::frame_metadata::{
+    self as metadata, Checksum, FrameMetadata, OutgoingFrame, Segmentation, VlanTag,
+};
 
 /// Space for received frames, which is used again for each batch.
 #[derive(Debug)]
@@ -55,14 +57,10 @@ impl ReceivedFrame<'_> {
     }
 }
 
-/// A VLAN tag (IEEE 802.1Q).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VlanTag {
-    /// Tag protocol identifier: 0x8100, or 0x88a8 for the outer of two tags.
-    pub protocol: u16,
-    /// Tag control information: priority (3 bits), drop eligible (1 bit), VLAN identifier (12
-    /// bits).
-    pub control: u16,
+impl<'a> From<ReceivedFrame<'a>> for OutgoingFrame<'a> {
+    fn from(frame: ReceivedFrame<'a>) -> Self {
+        Self { bytes: frame.bytes, metadata: frame.metadata() }
+    }
 }
 
 impl FrameBatch {

@@ -1,8 +1,6 @@
 //! Metadata of frames (`struct virtio_net_hdr`, `<linux/virtio_net.h>`): work that the sender of a
 //! frame has left to the network device, such as its checksum and its segmentation.
 
-use crate::frame_batch::{ReceivedFrame, VlanTag};
-
 /// Information about a frame that is not in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FrameMetadata {
@@ -12,6 +10,16 @@ pub struct FrameMetadata {
     pub checksum: Checksum,
     /// A large frame that stands for several packets.
     pub segmentation: Option<Segmentation>,
+}
+
+/// A VLAN tag (IEEE 802.1Q).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VlanTag {
+    /// Tag protocol identifier: 0x8100, or 0x88a8 for the outer of two tags.
+    pub protocol: u16,
+    /// Tag control information: priority (3 bits), drop eligible (1 bit), VLAN identifier (12
+    /// bits).
+    pub control: u16,
 }
 
 /// State of the checksum of TCP or UDP.
@@ -64,12 +72,6 @@ pub struct OutgoingFrame<'a> {
     pub bytes: &'a [u8],
     /// Metadata, as they were received.
     pub metadata: FrameMetadata,
-}
-
-impl<'a> From<ReceivedFrame<'a>> for OutgoingFrame<'a> {
-    fn from(frame: ReceivedFrame<'a>) -> Self {
-        Self { bytes: frame.bytes, metadata: frame.metadata() }
-    }
 }
 
 /// `struct virtio_net_hdr`, in the byte order of this machine, as packet sockets use it.

@@ -2,7 +2,8 @@
 //!
 //! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames),
 //!   [`IpCommands`] (devices, addresses, routes), [`LinkEvents`] (carrier), [`Htb`] (shapers),
-//!   [`apply_ruleset`] and [`replace_mark_rules`] (packet filter), [`TcpSysctls`] and [`set_sysctl`].
+//!   [`apply_ruleset`] and [`replace_mark_rules`] (packet filter), [`TcpSysctls`] and
+//!   [`set_sysctl`].
 //! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`],
 //!   [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
@@ -13,7 +14,8 @@
 //!   day, [`clock_synchronisation`] its quality.
 //! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`],
 //!   [`raise_open_file_limit`].
-//! * Programs in the kernel: [`bpf`], and a [`Lease`] on packets of the kernel's bridge. Child processes: [`kill_with_parent_thread`].
+//! * Programs in the kernel: [`bpf`], and a [`Lease`] on packets of the kernel's bridge. Child
+//!   processes: [`kill_with_parent_thread`].
 //!
 //! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in
 //! however the process ends. Names of namespaces outlive a process that is killed;
@@ -74,8 +76,10 @@ pub use congestion_control::{
 };
 pub use cpu_latency::CpuLatencyLimit;
 pub use error::Error;
-pub use frame_batch::{FrameBatch, ReceivedFrame, VlanTag};
-pub use frame_metadata::{Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind};
+pub use frame_batch::{FrameBatch, ReceivedFrame};
+pub use frame_metadata::{
+    Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind, VlanTag,
+};
 pub use htb::{Htb, HtbClass};
 pub use inherited::{take_inherited_connection, take_inherited_listeners, take_inherited_memory};
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};

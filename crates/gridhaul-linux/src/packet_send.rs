@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 use std::slice;
 
 use crate::PacketSocket;
-use crate::frame_batch::{VlanTag, frame_count, message, part};
-use crate::frame_metadata::{self, FrameMetadata, OutgoingFrame};
+use crate::frame_batch::{frame_count, message, part};
+use crate::frame_metadata::{self, FrameMetadata, OutgoingFrame, VlanTag};
 
 /// Result of [`PacketSocket::send_frames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub struct SendResult {
 /// Why a frame was dropped instead of sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendRejection {
-    /// The queueing discipline of the device has dropped it.
+    /// The queueing discipline of the device has dropped the frame.
     QueueFull,
-    /// It is longer than the MTU, and not to be segmented.
+    /// The frame is longer than the MTU, and not to be segmented.
     TooLong,
     /// Metadata and bytes contradict each other, or there is no complete Ethernet header.
     Malformed,

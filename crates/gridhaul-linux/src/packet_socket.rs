@@ -44,8 +44,8 @@ impl PacketSocket {
         opened.map_err(Error::call(operation()))
     }
 
-    /// As [`Self::open`], with metadata: frames with pending checksums and large frames (offloads of
-    /// sender and receiver) are received and sent as they are. Then no offload needs to be
+    /// As [`Self::open`], with metadata: frames with pending checksums and large frames (offloads
+    /// of sender and receiver) are received and sent as they are. Then no offload needs to be
     /// switched off.
     ///
     /// # Errors

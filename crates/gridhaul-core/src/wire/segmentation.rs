@@ -174,8 +174,9 @@ mod tests {
         let flags = ack.with(Flags::FIN).with(Flags::PSH).with(Flags::CWR);
         let header = TcpHeader { seq: u32::MAX - 50, flags, ..TcpHeader::default() };
         let packets = segments(&packet(false, &header, &[7; 250]), 100);
-        let of = |index: usize| headers(&packets[index]);
-        let all: Vec<_> = (0..3).map(|index| (of(index).1.flags, of(index).1.seq)).collect();
+        let headers_of = |index: usize| headers(&packets[index]);
+        let all: Vec<_> =
+            (0..3).map(|index| (headers_of(index).1.flags, headers_of(index).1.seq)).collect();
         assert_eq!(
             all,
             [
@@ -184,7 +185,7 @@ mod tests {
                 (ack.with(Flags::FIN).with(Flags::PSH), 149),
             ]
         );
-        let ids = [0, 1, 2].map(|index| of(index).0.identification);
+        let ids = [0, 1, 2].map(|index| headers_of(index).0.identification);
         assert_eq!(ids, [65_535, 0, 1]);
     }
 

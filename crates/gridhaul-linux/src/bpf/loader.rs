@@ -103,8 +103,8 @@ impl<'a> Loader<'a> {
         Ok(value.size as usize)
     }
 
-    /// Makes a hash map with at most `entries_max` entries, as [`Self::make_map`]. Its keys and values
-    /// are of structures of the object.
+    /// Makes a hash map with at most `entries_max` entries, as [`Self::make_map`]. Its keys and
+    /// values are of structures of the object.
     ///
     /// # Errors
     /// The object has no such structures, or the kernel rejects the map.

@@ -1,5 +1,5 @@
-//! Division of work between a proxy in user space and the kernel's bridge, such that the bridge takes
-//! over when the proxy ends or hangs.
+//! Division of work between a proxy in user space and the kernel's bridge, such that the bridge
+//! takes over when the proxy ends or hangs.
 //!
 //! A proxy receives the TCP packets of two bridged devices over packet sockets and sends them over
 //! the other device. A program of traffic control (`bpf/lease.bpf.c`) withholds the same packets
@@ -81,14 +81,15 @@ impl Lease {
     /// Time after a renewal at which the lease expires.
     pub const DURATION: Duration = Duration::from_millis(900);
 
-    /// Time between renewals: a process that is delayed by less than the difference keeps the lease.
+    /// Time between renewals: a process that is delayed by less than the difference keeps the
+    /// lease.
     pub const INTERVAL: Duration = Duration::from_millis(100);
 
     /// Largest number of connections that can be protected at the same time.
     pub const PROTECTED_MAX: u32 = 131_072;
 
-    /// Attaches the programs to two devices in the namespace of the calling thread. The lease begins
-    /// with the first [renewal](Self::renew).
+    /// Attaches the programs to two devices in the namespace of the calling thread. The lease
+    /// begins with the first [renewal](Self::renew).
     ///
     /// # Errors
     /// The devices are not the two ports of a bridge, or the kernel rejects the programs. The error
@@ -179,8 +180,8 @@ impl Lease {
     }
 
     /// Protects a connection, before data of its hosts is acknowledged that has not been delivered:
-    /// if the lease ends before [`Self::unprotect`], the next packet of each host is answered with a
-    /// reset.
+    /// if the lease ends before [`Self::unprotect`], the next packet of each host is answered with
+    /// a reset.
     ///
     /// # Errors
     /// [`Self::PROTECTED_MAX`] connections are protected.
@@ -204,9 +205,9 @@ impl Lease {
         Ok(())
     }
 
-    /// Segments to both hosts of connections that an earlier owner of the lease has protected. A host
-    /// answers them, and its answer is answered with a reset. Without them, a host that sends nothing
-    /// would wait for lost data.
+    /// Segments to both hosts of connections that an earlier owner of the lease has protected. A
+    /// host answers them, and its answer is answered with a reset. Without them, a host that sends
+    /// nothing would wait for lost data.
     ///
     /// # Errors
     /// The kernel's error.

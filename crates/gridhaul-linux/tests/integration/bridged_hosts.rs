@@ -1,5 +1,5 @@
-//! Two hosts, and a machine between them with a device toward each: three network namespaces. Offloads
-//! are on, as veth devices have them.
+//! Two hosts, and a machine between them with a device toward each: three network namespaces.
+//! Offloads are on, as veth devices have them.
 
 #![expect(clippy::disallowed_methods, reason = "waits for the kernel in real time")]
 
@@ -16,8 +16,8 @@ use crate::packet_socket::wait_until_up;
 /// Time in which a transfer must end, which a busy machine meets as well.
 pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 
-/// Addresses of the hosts. Their devices are `c0` and `s0`, those of the machine between them `left`
-/// and `right`.
+/// Addresses of the hosts. Their devices are `c0` and `s0`, those of the machine between them
+/// `left` and `right`.
 pub(crate) const CLIENT: &str = "10.88.0.1";
 pub(crate) const SERVER: &str = "10.88.0.2";
 

@@ -1,5 +1,5 @@
-//! A lease on packets of the kernel's bridge, held by a process that forwards them unchanged, and that
-//! is stopped or killed.
+//! A lease on packets of the kernel's bridge, held by a process that forwards them unchanged, and
+//! that is stopped or killed.
 
 #![expect(clippy::disallowed_methods, reason = "waits for the kernel in real time")]
 
@@ -189,8 +189,8 @@ impl Stream {
         })
     }
 
-    /// Time after `event` until the first of the frames that were sent after it, and all later ones,
-    /// arrived.
+    /// Time after `event` until the first of the frames that were sent after it, and all later
+    /// ones, arrived.
     fn outage(&self, event: Instant, end: Instant) -> Duration {
         let lost = |number: usize| !self.arrived.contains_key(&(number as u32));
         let in_time = |at: &Instant| *at >= event && *at < end;
@@ -274,8 +274,8 @@ fn only_protected_connections_are_reset_when_the_holder_is_killed() {
     println!("{errors:?}");
     assert!(errors.contains(&std::io::ErrorKind::ConnectionReset), "{errors:?}");
 
-    // Both connections were protected, in two directions each. The hosts of one of them send nothing,
-    // and are reset by the probes of the next holder.
+    // Both connections were protected, in two directions each. The hosts of one of them send
+    // nothing, and are reset by the probes of the next holder.
     let (_holder, message) = Holder::start(&hosts, false);
     assert_eq!(message, "Begun, 4 probes");
     for end in &mut unprotected {

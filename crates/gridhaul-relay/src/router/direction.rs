@@ -70,7 +70,7 @@ pub(super) struct Direction {
     reported: Reported,
     round_trips: RoundTrips,
     damping: Damping,
-    /// What was reported when the link began to answer again.
+    /// The newest report when the link began to answer again.
     hold: Reported,
 }
 

@@ -32,8 +32,8 @@ pub struct RouterConfig {
     /// IP prefixes within `destinations` that are not behind the peer, such as the local network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
-    /// Time without a probe that arrives after which a link has failed in the direction to the peer.
-    /// Half of the largest round-trip time of the last minutes and its variation are added.
+    /// Time without a probe that arrives after which a link has failed in the direction to the
+    /// peer. Half of the largest round-trip time of the last minutes and its variation are added.
     #[serde(default = "detection_time")]
     pub detection_time: Duration,
     /// Time for which a link must answer probes after a failure before it is used again.
