@@ -156,7 +156,7 @@ fn short(bytes: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_testing::{has, has_program};
+    use gridhaul_testing::{has_program, has_tool};
 
     use super::*;
     use crate::{Namespace, run_batch};
@@ -181,7 +181,9 @@ mod tests {
 
     #[test]
     fn carrier_is_lost_with_the_other_end_and_returns() {
-        if !has_program("ip") || !has(Namespace::new().is_ok(), "the right to create namespaces") {
+        if !has_program("ip")
+            || !has_tool(Namespace::new().is_ok(), "the right to create namespaces")
+        {
             return;
         }
         let namespace = Namespace::new().unwrap();

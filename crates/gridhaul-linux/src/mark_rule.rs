@@ -176,14 +176,16 @@ const fn aligned(length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_testing::{has, has_program};
+    use gridhaul_testing::{has_program, has_tool};
 
     use super::*;
     use crate::{Namespace, apply_ruleset, read_output};
 
     #[test]
     fn rules_are_those_that_nft_writes_and_a_failure_changes_none() {
-        if !has_program("nft") || !has(Namespace::new().is_ok(), "the right to create namespaces") {
+        if !has_program("nft")
+            || !has_tool(Namespace::new().is_ok(), "the right to create namespaces")
+        {
             return;
         }
         let rule =
