@@ -29,7 +29,7 @@ impl UserTcp {
         }
     }
 
-    /// Accepts data for the meter, and returns how many bytes.
+    /// Accepts data for the meter, and returns how many bytes: none after [`Self::finish`].
     pub fn write(&mut self, id: ConnectionId, bytes: &[u8]) -> usize {
         let Some(endpoint) = self.table.get_mut(id) else { return bytes.len() };
         let length = endpoint.write(bytes);

@@ -43,7 +43,9 @@ impl Endpoint {
 
     /// Bytes that can be read.
     pub(in crate::collector::user_tcp) fn unread(&self) -> u64 {
-        self.tcp.receiver().delivered() - self.read
+        // FIN in the place of a byte that has arrived, of a peer that contradicts itself, ends the
+        // stream before it.
+        self.tcp.receiver().delivered().saturating_sub(self.read)
     }
 
     /// Bytes that have arrived in order and are not acknowledged.
@@ -67,7 +69,7 @@ impl Endpoint {
 
     /// Acknowledges what is stored. Returns when the oldest of these bytes has arrived.
     pub(in crate::collector::user_tcp) fn acknowledge(&mut self, now: Instant) -> Option<Instant> {
-        let new = self.stored - self.tcp.acknowledged_payload();
+        let new = self.stored.saturating_sub(self.tcp.acknowledged_payload());
         self.tcp.confirm(new);
         if self.is_end_stored && self.tcp.unconfirmed() == 1 {
             self.tcp.confirm(1);

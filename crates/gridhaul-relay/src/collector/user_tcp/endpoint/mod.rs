@@ -50,8 +50,9 @@ pub(super) struct Endpoint {
     heard_at: Instant,
     /// When the data that is outstanding was sent first.
     sent_at: Instant,
-    /// Probes of an idle connection since a segment has arrived.
+    /// Probes of an idle connection since a segment has arrived, and the time of the last one.
     probes: u8,
+    probed_at: Instant,
     is_probe_due: bool,
     /// Position up to which the application has stored the stream, and whether FIN is stored: the
     /// next segment acknowledges them.
@@ -126,6 +127,7 @@ impl Endpoint {
             heard_at: now,
             sent_at: now,
             probes: 0,
+            probed_at: now,
             is_probe_due: false,
             stored: 0,
             is_end_stored: false,

@@ -12,8 +12,11 @@ use crate::collector::user_tcp::window::Positions;
 const OUTPUT_MAX: usize = 64 * 1024;
 
 impl Endpoint {
-    /// Accepts data for the peer, and returns how many bytes.
+    /// Accepts data for the peer, and returns how many bytes: none after [`Self::finish`].
     pub(in crate::collector::user_tcp) fn write(&mut self, bytes: &[u8]) -> usize {
+        if self.is_finishing {
+            return 0;
+        }
         let length = bytes.len().min(OUTPUT_MAX - self.output.len());
         self.output.extend(&bytes[..length]);
         if length > 0 {

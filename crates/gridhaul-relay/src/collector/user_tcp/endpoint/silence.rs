@@ -36,6 +36,7 @@ impl Endpoint {
             return true;
         }
         self.probes += 1;
+        self.probed_at = now;
         self.is_probe_due = true;
         false
     }
@@ -47,7 +48,7 @@ impl Endpoint {
             State::Closed | State::TimeWait => Instant::NEVER,
             _ if self.phase == Phase::Opening => self.heard_at + HANDSHAKE,
             _ if next > una => self.heard_at.max(self.sent_at) + USER_TIMEOUT,
-            _ => self.heard_at + KEEPALIVE.mul_f64(f64::from(self.probes) + 1.0),
+            _ => self.heard_at.max(self.probed_at) + KEEPALIVE,
         }
     }
 }

@@ -124,6 +124,8 @@ fn data_of_a_server_reaches_the_meter_in_order() {
         written += world.tcp.write(connection, &sent[written..]);
         world.run_for(ms(20));
     }
+    world.tcp.finish(connection);
+    assert_eq!(world.tcp.write(connection, &[0]), 0, "nothing follows FIN");
     world.run_for(Duration::from_secs(20));
     assert!(world.hosts[row].received == sent);
 }
@@ -138,6 +140,42 @@ fn a_meter_that_has_vanished_is_noticed() {
     assert_eq!(world.tcp.len(), 1);
     world.run_for(Duration::from_secs(20));
     assert_eq!((world.tcp.len(), world.tcp.counters().timeouts), (0, 1));
+}
+
+/// A machine that was suspended probes a meter once, and waits for the answer.
+#[test]
+fn after_a_jump_of_the_clock_a_meter_has_time_to_answer() {
+    let mut world = World::new(8, Conditions::GOOD);
+    world.connect(Options::LINUX);
+    world.run_for(ms(50));
+    world.now += Duration::from_secs(3_600);
+    world.run_for(Duration::from_secs(5));
+    assert_eq!((world.tcp.len(), world.tcp.counters().timeouts), (1, 0));
+}
+
+#[test]
+fn fin_in_the_place_of_a_byte_that_has_arrived_ends_the_stream() {
+    let mut world = World::new(9, Conditions::GOOD);
+    let row = world.connect(Options::SMALL);
+    world.run_for(ms(30));
+    world.hosts[row].tcp.write(1_000);
+    world.run_for(ms(50));
+    let host = &world.hosts[row];
+    let segment = Segment {
+        seq: host.tcp.next_sequence_number().wrapping_sub(500),
+        ack: host.tcp.acknowledgement_number(),
+        len: 9,
+        window: 1_000,
+        flags: Flags::ACK.with(Flags::FIN),
+        ..Segment::default()
+    };
+    let packet = host.packet(&segment);
+    world.tcp.handle_packet(world.now, &packet);
+    world.run_for(ms(50));
+    assert_eq!(world.ended.len(), 1);
+    let connection = world.connections();
+    assert!(connection.is_empty());
+    world.check_log();
 }
 
 #[test]
