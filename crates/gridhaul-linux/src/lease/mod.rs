@@ -88,6 +88,14 @@ impl Lease {
     /// Largest number of connections that can be protected at the same time.
     pub const PROTECTED_MAX: u32 = 131_072;
 
+    /// Whether two devices in the namespace of the calling thread can have a lease.
+    ///
+    /// # Errors
+    /// They are not the two ports of a bridge.
+    pub fn check(interfaces: [&str; 2]) -> Result<(), LeaseError> {
+        Devices::find(interfaces).map(drop)
+    }
+
     /// Attaches the programs to two devices in the namespace of the calling thread. The lease
     /// begins with the first [renewal](Self::renew).
     ///
@@ -105,7 +113,7 @@ impl Lease {
             Some(flows) => loader.use_map("flows", flows),
             None => {
                 let entries = EntryTypes { key: "flow", value: "flow_protection" };
-                loader.make_hash_map("flows", entries, Self::PROTECTED_MAX, FLOWS)?;
+                loader.make_hash_map("flows", entries, 2 * Self::PROTECTED_MAX, FLOWS)?;
             }
         }
         let resetting = loader.load_classifier("classifier/reset", RESET)?;

@@ -18,8 +18,10 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 
 /// Addresses of the hosts. Their devices are `c0` and `s0`, those of the machine between them
 /// `left` and `right`.
-pub(crate) const CLIENT: &str = "10.88.0.1";
-pub(crate) const SERVER: &str = "10.88.0.2";
+const CLIENT: [&str; 2] = ["10.88.0.1/24", "fd88::1/64"];
+const SERVER: [&str; 2] = ["10.88.0.2/24", "fd88::2/64"];
+pub(crate) const IPV4_SERVER: &str = "10.88.0.2:7000";
+pub(crate) const IPV6_SERVER: &str = "[fd88::2]:7000";
 
 pub(crate) struct BridgedHosts {
     pub(crate) client: Namespace,
@@ -45,10 +47,13 @@ impl BridgedHosts {
         }
         lines += "link set left up\nlink set right up\n";
         hosts.middle.enter(|| run_batch("ip", &lines, "middle").unwrap()).unwrap();
-        for (host, device, address) in
+        for (host, device, [ipv4, ipv6]) in
             [(&hosts.client, "c0", CLIENT), (&hosts.server, "s0", SERVER)]
         {
-            let lines = format!("link set {device} up\naddress add {address}/24 dev {device}\n");
+            let lines = format!(
+                "link set {device} up\naddress add {ipv4} dev {device}\n\
+                 address add {ipv6} dev {device} nodad\n"
+            );
             let set_up = || {
                 run_batch("ip", &lines, device).unwrap();
                 wait_until_up(&[device]);
@@ -60,8 +65,8 @@ impl BridgedHosts {
     }
 
     /// A connection from the client to the server: both ends.
-    pub(crate) fn connect(&self) -> [TcpStream; 2] {
-        let address: SocketAddr = format!("{SERVER}:7000").parse().unwrap();
+    pub(crate) fn connect(&self, server: &str) -> [TcpStream; 2] {
+        let address: SocketAddr = server.parse().unwrap();
         let listener = self.server.enter(|| TcpListener::bind(address).unwrap()).unwrap();
         let client = self.client.enter(|| TcpStream::connect_timeout(&address, LIMIT).unwrap());
         let ends = [client.unwrap(), listener.accept().unwrap().0];

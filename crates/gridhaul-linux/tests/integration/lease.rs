@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::env;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
@@ -17,7 +17,9 @@ use gridhaul_linux::{
     run_batch,
 };
 
-use crate::bridged_hosts::{BridgedHosts, LIMIT, forward, sockets, transfer};
+use crate::bridged_hosts::{
+    BridgedHosts, IPV4_SERVER, IPV6_SERVER, LIMIT, forward, sockets, transfer,
+};
 
 /// Environment of the process that holds the lease: whether it protects all connections.
 const PROTECT: &str = "GRIDHAUL_TEST_LEASE_PROTECT";
@@ -62,19 +64,23 @@ fn holder() {
     });
 }
 
-/// The connection of a frame with TCP over IPv4, as seen from the client.
+/// The connection of a frame with TCP, as seen from the client.
 fn flow_of(side: usize, frame: &ReceivedFrame<'_>) -> Option<ProtectedFlow> {
     let bytes = frame.bytes;
-    let tcp = bytes.len() >= 54 && bytes[12..14] == [8, 0] && bytes[23] == 6;
-    let flow = tcp.then(|| ProtectedFlow {
-        addresses: [26, 30].map(|at| IpAddr::from(array::<4>(bytes, at))),
-        ports: [34, 36].map(|at| u16::from_be_bytes(array(bytes, at))),
+    let (addresses, tcp) = match (bytes.get(12..14)?, bytes.get(20)?, bytes.get(23)?) {
+        ([0x08, 0], _, 6) => ([26, 30].map(|at| IpAddr::from(array::<4>(bytes, at))), 34),
+        ([0x86, 0xdd], 6, _) => ([22, 38].map(|at| IpAddr::from(array::<16>(bytes, at))), 54),
+        _ => return None,
+    };
+    let flow = ProtectedFlow {
+        addresses,
+        ports: [0, 2].map(|at| u16::from_be_bytes(array(bytes, tcp + at))),
         vlans: [frame.vlan.map(|tag| tag.control & 0xfff), None],
         hardware: [array(bytes, 6), array(bytes, 0)],
-        seq: [u32::from_be_bytes(array(bytes, 38)), u32::from_be_bytes(array(bytes, 42))],
+        seq: [4, 8].map(|at| u32::from_be_bytes(array(bytes, tcp + at))),
         interface: side,
-    });
-    flow.map(|flow| if flow.ports[0] == 7_000 { flow.reversed() } else { flow })
+    };
+    Some(if flow.ports[0] == 7_000 { flow.reversed() } else { flow })
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -236,7 +242,7 @@ fn the_bridge_forwards_within_a_second_after_the_holder_is_stopped_or_killed() {
 }
 
 /// Writes and reads at both ends until both have failed. Returns the errors.
-fn exchange_until_failure(ends: &mut [TcpStream; 2]) -> [std::io::ErrorKind; 2] {
+fn exchange_until_failure(ends: &mut [TcpStream; 2]) -> [ErrorKind; 2] {
     let begun = Instant::now();
     let mut failed = [None, None];
     for end in ends.iter() {
@@ -247,7 +253,7 @@ fn exchange_until_failure(ends: &mut [TcpStream; 2]) -> [std::io::ErrorKind; 2] 
         for (end, failed) in ends.iter_mut().zip(&mut failed) {
             let written = end.write(&[7; 100]).map(drop);
             let read = match end.read(&mut [0; 4_096]) {
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
                 result => result.map(drop),
             };
             *failed = failed.or(written.and(read).err().map(|error| error.kind()));
@@ -260,29 +266,34 @@ fn exchange_until_failure(ends: &mut [TcpStream; 2]) -> [std::io::ErrorKind; 2] 
 fn only_protected_connections_are_reset_when_the_holder_is_killed() {
     let hosts = BridgedHosts::new(true);
     let (mut holder, _) = Holder::start(&hosts, false);
-    let mut unprotected = hosts.connect();
-    transfer(&mut unprotected, 300_000);
+    let mut unprotected = [IPV4_SERVER, IPV6_SERVER].map(|server| hosts.connect(server));
+    let mut use_unprotected = || {
+        unprotected.iter_mut().for_each(|connection| transfer(connection, 300_000));
+    };
+    use_unprotected();
     holder.kill();
-    transfer(&mut unprotected, 300_000);
+    use_unprotected();
+    drop(holder);
 
     let (mut holder, _) = Holder::start(&hosts, true);
-    transfer(&mut unprotected, 300_000);
-    let mut protected = hosts.connect();
-    transfer(&mut protected, 300_000);
+    use_unprotected();
+    let mut protected = [IPV4_SERVER, IPV6_SERVER].map(|server| hosts.connect(server));
+    protected.iter_mut().for_each(|connection| transfer(connection, 300_000));
     holder.kill();
-    let errors = exchange_until_failure(&mut protected);
-    println!("{errors:?}");
-    assert!(errors.contains(&std::io::ErrorKind::ConnectionReset), "{errors:?}");
-
-    // Both connections were protected, in two directions each. The hosts of one of them send
+    for connection in &mut protected {
+        let errors = exchange_until_failure(connection);
+        println!("{errors:?}");
+        assert!(errors.contains(&ErrorKind::ConnectionReset), "{errors:?}");
+    }
+    // All connections were protected, in two directions each. The hosts of two of them send
     // nothing, and are reset by the probes of the next holder.
     let (_holder, message) = Holder::start(&hosts, false);
-    assert_eq!(message, "Begun, 4 probes");
-    for end in &mut unprotected {
+    assert_eq!(message, "Begun, 8 probes");
+    for end in unprotected.iter_mut().flatten() {
         let error = end.read(&mut [0; 100]).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     }
-    transfer(&mut hosts.connect(), 300_000);
+    transfer(&mut hosts.connect(IPV4_SERVER), 300_000);
 }
 
 #[test]

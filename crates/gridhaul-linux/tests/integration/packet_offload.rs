@@ -10,7 +10,9 @@ use gridhaul_linux::{
     SegmentationKind, SendRejection, SendResult, VlanTag, run_batch,
 };
 
-use crate::bridged_hosts::{BridgedHosts, LIMIT, forward, sockets, transfer};
+use crate::bridged_hosts::{
+    BridgedHosts, IPV4_SERVER, IPV6_SERVER, LIMIT, forward, sockets, transfer,
+};
 use crate::packet_socket::wait_until_up;
 
 /// Properties of the forwarded frames.
@@ -44,10 +46,12 @@ fn forwarded() -> Observed {
     };
     std::thread::scope(|scope| {
         scope.spawn(|| hosts.middle.enter(forward).unwrap());
-        let mut connection = hosts.connect();
-        transfer(&mut connection, 4 << 20);
-        connection.reverse();
-        transfer(&mut connection, 1 << 20);
+        for server in [IPV4_SERVER, IPV6_SERVER] {
+            let mut connection = hosts.connect(server);
+            transfer(&mut connection, 4 << 20);
+            connection.reverse();
+            transfer(&mut connection, 1 << 20);
+        }
         ended.store(true, Ordering::Relaxed);
     });
     observed
