@@ -53,8 +53,12 @@ pub(crate) fn mutants(options: &Mutants) -> anyhow::Result<()> {
     }
     command.args(["--", "--lib"]);
     command.args(&options.tests);
-    process::run(&mut command)
+    process::run_with_results(&mut command, &[MISSED, TIMED_OUT])
 }
+
+/// Exit codes of cargo-mutants: no test has detected some mutants, or the tests took too long.
+const MISSED: i32 = 2;
+const TIMED_OUT: i32 = 3;
 
 /// Prints how much of a crate its unit tests run.
 pub(crate) fn coverage(options: &Coverage) -> anyhow::Result<()> {

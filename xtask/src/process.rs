@@ -31,10 +31,16 @@ pub(crate) fn program(name: &str) -> Command {
 
 /// Runs a program, with its output on the terminal.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    run_with_results(command, &[])
+}
+
+/// The same for a program some of whose exit codes are results, and no failures.
+pub(crate) fn run_with_results(command: &mut Command, results: &[i32]) -> anyhow::Result<()> {
     let shown = shown(command);
     println!("$ {shown}");
     let status = command.status().with_context(|| format!("cannot start {shown}"))?;
-    ensure!(status.success(), "{shown} failed: {status}");
+    let is_result = status.code().is_some_and(|code| results.contains(&code));
+    ensure!(status.success() || is_result, "{shown} failed: {status}");
     Ok(())
 }
 
