@@ -6,5 +6,7 @@
 
 mod cases;
 mod check;
+mod fail_open;
+mod guide;
 mod network;
 mod transfer;

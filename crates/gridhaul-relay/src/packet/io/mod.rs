@@ -90,6 +90,9 @@ impl EventLoop for Loop {
         let mut events = std::mem::take(&mut self.events);
         self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
         self.watchdog.report(&self.clock);
+        // Before frames are handled: if the lease has expired, the present state is outdated, and
+        // must not acknowledge data that has waited here.
+        self.renew(self.clock.now())?;
         for (source, _) in events.drain(..) {
             match source {
                 Source::Socket(BridgeToken(port)) => self.receive(port)?,
@@ -98,7 +101,6 @@ impl EventLoop for Loop {
         }
         self.events = events;
         let now = self.clock.now();
-        self.renew(now)?;
         if self.engine.next_deadline() <= now {
             self.engine.handle_timeout(now);
             self.flush()?;
