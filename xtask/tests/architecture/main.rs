@@ -7,6 +7,7 @@ mod crates;
 mod graph;
 mod imports;
 mod lines;
+mod module_files;
 mod module_order;
 mod parameters;
 mod repository;
