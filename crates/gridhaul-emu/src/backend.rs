@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, PointRows, Run, TimeBase};
+use gridhaul_scenario::answer::{Answer, Metric, PointRows, Run, TimeBase};
 use gridhaul_scenario::backend::{Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::{self, KernelCongestionControls};
-use crate::link_emulator::{Emulator, EmulatorOutcome};
+use crate::link_emulator::{BridgeStates, Emulator, EmulatorOutcome};
 use crate::network::{NetworkPlan, Testbed};
 use crate::outcome;
-use crate::relay::Relays;
+use crate::relay::{Bridges, ProxyRetransmissions, Relays};
 use crate::thread_wakeup::WakeupSchedule;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::unsupported::unsupported_keys;
@@ -120,21 +120,30 @@ impl Emu {
         let corrected_before = controls.corrected();
         let testbed = Testbed::build(plan)?;
         let mut relays = Relays::start(scenario, plan, &testbed, &controls)?;
+        let mut bridges = Bridges::start(scenario, plan, &testbed)?;
+        let states = BridgeStates::running(plan.proxies.len());
         let kernel = (&testbed, &controls);
         let traffic = Traffic::new(scenario, plan, kernel, &relays, replication, progress)?;
         let interval = scenario.record.interval.filter(|_| replication == 0);
         let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
-        let (emulated, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
+        let emulator = emulator.bridged_by(&states);
+        let proxies = (&mut bridges, &states);
+        let (emulated, traffic, retransmissions) =
+            self.drive(scenario, (emulator, traffic, proxies), interval, progress)?;
         if progress.is_interrupted() {
             return Ok(None);
         }
         relays.check()?;
-        let rows = outcome::rows(scenario, plan, &emulated, &traffic);
+        let mut rows = outcome::rows(scenario, plan, &emulated, &traffic);
+        for (flow, count) in retransmissions {
+            rows.flows[flow].push((Metric::ProxyRetransmissions, count as f64));
+        }
         let mut warnings = rows.warnings(scenario);
         let corrected = controls.corrected().saturating_sub(corrected_before);
         let mut disturbances =
             outcome::disturbances(scenario, plan, &emulated, &traffic, corrected);
         disturbances.extend(relays.disturbance());
+        disturbances.extend(bridges.disturbance());
         let disturbed = !disturbances.is_empty();
         warnings.append(&mut disturbances);
         warnings.extend(outcome::aborted_connections(scenario, &traffic));
@@ -147,15 +156,21 @@ impl Emu {
         Ok(Some(Run { rows, series, captures, event_logs, warnings, disturbed }))
     }
 
-    /// Runs both threads. If one fails or the user interrupts the run, both stop.
+    /// Runs the threads of the emulator, the applications, and the proxies if there are any. If one
+    /// fails or the user interrupts the run, all stop.
     fn drive(
         &self,
         scenario: &Scenario,
-        (emulator, traffic): (Emulator<'_>, Traffic<'_>),
+        (emulator, traffic, (bridges, states)): (
+            Emulator<'_>,
+            Traffic<'_>,
+            (&mut Bridges<'_>, &BridgeStates),
+        ),
         recorded: Option<Duration>,
         progress: &dyn Progress,
-    ) -> Result<(EmulatorOutcome, TrafficOutcome), RunError> {
-        let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
+    ) -> Result<(EmulatorOutcome, TrafficOutcome, ProxyRetransmissions), RunError> {
+        let emulator_plan = emulator.plan();
+        let counts = emulator_plan.flows.iter().map(|flow| u64::from(flow.count));
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let connections: u64 = counts.sum();
         let interval = scenario
@@ -184,9 +199,20 @@ impl Emu {
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
+            let has_proxies = !emulator_plan.proxies.is_empty();
+            let proxies = has_proxies.then(|| {
+                scope.spawn(|| {
+                    let outcome = bridges.run((clock, states), warmup, end, stopped);
+                    stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                    outcome
+                })
+            });
             let emulated = emulated.join().map_err(|_| EmulationError::panicked())?;
             let traffic = traffic.join().map_err(|_| EmulationError::panicked())?;
-            Ok((emulated?, traffic?))
+            let proxies =
+                proxies.map(|thread| thread.join().map_err(|_| EmulationError::panicked()));
+            let retransmissions = proxies.transpose()?.transpose()?.unwrap_or_default();
+            Ok((emulated?, traffic?, retransmissions))
         })
     }
 }

@@ -7,9 +7,10 @@ use gridhaul_core::link::{
     LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, PathCounters, TimedLinks,
 };
 use gridhaul_scenario::answer::{Capture, Recording};
-use gridhaul_scenario::scenario::{Direction, Hop, Scenario};
+use gridhaul_scenario::scenario::{Direction, Hop, PacketsWhileDown, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::bridged_device::{self, BridgeStates};
 use super::capture::CaptureWriter;
 use super::packet_header::{Header, corrupt, corrupt_frame_undetected, corrupt_undetected};
 use super::packet_store::{PacketStore, StoredPacket};
@@ -35,6 +36,8 @@ pub(crate) struct Emulator<'a> {
     lateness: Lateness,
     /// Counts the packets for other threads, if they read the counts.
     forwarded: Option<&'a ForwardedCounter>,
+    /// Whether the daemons of the proxies run.
+    bridges: Option<&'a BridgeStates>,
     recorder: Recorder,
     poll: Poll,
     buffer: Vec<u8>,
@@ -124,6 +127,7 @@ impl<'a> Emulator<'a> {
             lost: Vec::new(),
             lateness: Lateness::new(),
             forwarded: None,
+            bridges: None,
             recorder: Recorder::new(&plan.directions, interval),
             poll,
             buffer: vec![0; 1 << 16],
@@ -133,6 +137,12 @@ impl<'a> Emulator<'a> {
     /// The same emulator, whose packets are counted for other threads.
     pub(crate) const fn counted_by(mut self, counter: &'a ForwardedCounter) -> Self {
         self.forwarded = Some(counter);
+        self
+    }
+
+    /// The same emulator, with proxies whose daemons another thread starts and stops.
+    pub(crate) const fn bridged_by(mut self, bridges: &'a BridgeStates) -> Self {
+        self.bridges = Some(bridges);
         self
     }
 
@@ -199,6 +209,11 @@ impl<'a> Emulator<'a> {
             let port = &self.plan.ports[number];
             match read.map_err(|error| self.device_error(port, "reading from", error))? {
                 None => break,
+                Some(length) if self.plan.proxy_at(number).is_some() => {
+                    if let Some(packet) = bridged_device::packet_of(&buffer[..length]) {
+                        self.enter(number, packet, clock.now());
+                    }
+                }
                 Some(length) => self.enter(number, &buffer[..length], clock.now()),
             }
         }
@@ -319,9 +334,43 @@ impl<'a> Emulator<'a> {
             self.enter(next, &frame, now);
             return Ok(());
         }
+        if let Some(proxy) = self.plan.proxy_at(arrival) {
+            return self.pass_to_proxy(proxy, arrival, stored, now);
+        }
         let bytes = self.packets.get_mut(stored.index).1;
         let written = self.devices[arrival].write(bytes);
         written.map_err(|error| self.device_error(&self.plan.ports[arrival], "writing to", error))
+    }
+
+    /// A packet has reached the node of a proxy. While the daemon does not run, the emulator
+    /// forwards the packet in place of the kernel's bridge, or drops it, as the scenario demands.
+    fn pass_to_proxy(
+        &mut self,
+        proxy: usize,
+        arrival: usize,
+        stored: StoredPacket,
+        now: Instant,
+    ) -> Result<(), EmulationError> {
+        let down = self.bridges.and_then(|bridges| bridges.down(proxy));
+        let (header, bytes) = self.packets.get_mut(stored.index);
+        match down {
+            None => {
+                let from_first = self.plan.proxies[proxy].ports[0] == arrival;
+                let frame = bridged_device::frame_of(bytes, from_first);
+                let written = self.devices[arrival].write(&frame);
+                written.map_err(|error| {
+                    self.device_error(&self.plan.ports[arrival], "writing to", error)
+                })
+            }
+            Some(PacketsWhileDown::Drop) => Ok(()),
+            Some(PacketsWhileDown::Forward) => {
+                let (header, packet) = (*header, bytes.to_vec());
+                if let Some(next) = self.next_link(&header, arrival) {
+                    self.enter(next, &packet, now);
+                }
+                Ok(())
+            }
+        }
     }
 
     /// The device at which the next link of the path begins, after the link that ends at `arrival`.

@@ -3,6 +3,7 @@
 mod address;
 mod plan;
 mod ports;
+mod proxies;
 mod relays;
 mod shaper;
 mod testbed;
@@ -10,5 +11,6 @@ mod testbed;
 pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
 pub(crate) use plan::{FlowLayout, LinkDevice, NetworkPlan};
 pub(crate) use ports::{aggregator_port, server_port};
+pub(crate) use proxies::{ProxyLayout, ServedFlow};
 pub(crate) use relays::RelayLayout;
 pub(crate) use testbed::Testbed;

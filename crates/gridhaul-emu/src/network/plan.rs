@@ -10,6 +10,7 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, AddressFamily, FlowEnd};
+use super::proxies::{self, ProxyLayout};
 use super::relays::{self, RelayLayout};
 use super::shaper::token_bucket;
 use crate::socket_config::kernel_mss;
@@ -25,6 +26,8 @@ pub(crate) struct NetworkPlan {
     pub flows: Vec<FlowLayout>,
     /// Aggregators, which are relay daemons.
     pub relays: Vec<RelayLayout>,
+    /// Proxies, which are relay daemons as well.
+    pub proxies: Vec<ProxyLayout>,
     /// The directions of all links.
     pub directions: Directions,
     /// The device at which the directions of each row end.
@@ -111,7 +114,9 @@ impl NetworkPlan {
         });
         let shapers = shapers.collect();
         let directions = Directions::new(scenario);
-        Ok(Self { nodes, ports, flows, relays, directions, arrivals, shapers, frames: None })
+        let proxies = proxies::proxies(scenario, &ports)?;
+        let frames = None;
+        Ok(Self { nodes, ports, flows, relays, proxies, directions, arrivals, shapers, frames })
     }
 
     /// Makes all links Ethernet links, which carry the frames of the first member of a flow. Its
@@ -127,6 +132,11 @@ impl NetworkPlan {
     /// The flow whose frames the links carry; `None` if the links carry IP packets.
     pub(crate) const fn frames(&self) -> Option<usize> {
         self.frames
+    }
+
+    /// The proxy that bridges a device, if any. Such a device carries Ethernet frames.
+    pub(crate) fn proxy_at(&self, port: usize) -> Option<usize> {
+        self.proxies.iter().position(|proxy| proxy.ports.contains(&port))
     }
 
     /// The devices at both ends of a flow: where frames from `from` to `to` enter the first link
@@ -172,15 +182,23 @@ impl NetworkPlan {
             // A shaper counts packets: the device must not carry several segments as one packet
             // (GSO).
             let is_shaped = self.shapers.iter().any(|(shaped, _)| *shaped == number);
+            let mtu = match self.frames {
+                Some(_) => ETHERNET_MTU,
+                None if self.proxy_at(number).is_some() => FRAMES_MTU,
+                None => MTU,
+            };
             let attributes = DeviceAttributes {
-                mtu: if self.frames.is_some() { ETHERNET_MTU } else { MTU },
+                mtu,
                 transmit_queue_len: DEVICE_QUEUE,
                 gso_max_segments: is_shaped.then_some(1),
             };
             commands.set_up_device(&port.device, attributes);
         }
         self.assign_addresses(node, &mut commands);
-        self.add_routes(node, &mut commands);
+        // A bridge has no routes: its kernel must not forward what the daemon forwards.
+        if self.proxies.iter().all(|proxy| proxy.node != node) {
+            self.add_routes(node, &mut commands);
+        }
         commands
     }
 
@@ -332,6 +350,9 @@ fn first(flow: usize, side: FlowEnd) -> Address {
 
 /// Each message of a scenario fits into one packet; the MSS is set at the sockets.
 const MTU: u32 = 65_535;
+
+/// The largest MTU of a TAP device: its frames have a header of 14 B in addition.
+const FRAMES_MTU: u32 = MTU - 14;
 
 /// Payload of an Ethernet frame (IEEE 802.3, section 3.2.7).
 const ETHERNET_MTU: u32 = 1_500;

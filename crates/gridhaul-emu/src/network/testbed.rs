@@ -46,7 +46,8 @@ fn configure_node(
     for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
         let LinkDevice { device, link, .. } = port;
         let doing = format!("creating the device of link `{link}` at node `{name}` (/dev/net/tun)");
-        let opened = if plan.frames().is_some() { Tun::tap(device) } else { Tun::new(device) };
+        let has_frames = plan.frames().is_some() || plan.proxy_at(number).is_some();
+        let opened = if has_frames { Tun::tap(device) } else { Tun::new(device) };
         made.push((number, opened.map_err(EmulationError::call(doing))?));
     }
     configure(plan, node)?;

@@ -117,8 +117,8 @@ const MESSAGE_WAIT: Duration = Duration::from_secs(30);
 const MEMORY_MIN: u64 = 16_000;
 const RECEIVE_MIN: u64 = 2_000;
 
-/// Settings of collectors and heads alike. The links of the scenario are on this machine.
-fn relay_config(name: &str) -> RelayConfig {
+/// Settings of all daemons alike. The links of the scenario are on this machine.
+pub(super) fn relay_config(name: &str) -> RelayConfig {
     RelayConfig {
         name: name.to_owned(),
         log: None,
@@ -126,6 +126,7 @@ fn relay_config(name: &str) -> RelayConfig {
         head: None,
         split: None,
         router: None,
+        bridge: None,
         insecure: true,
         management: None,
         user: None,

@@ -1,6 +1,7 @@
-//! The aggregators of a run: relay daemons (`gridhaul-relay`) as child processes in the namespaces
-//! of their nodes.
+//! The aggregators and proxies of a run: relay daemons (`gridhaul-relay`) as child processes in the
+//! namespaces of their nodes.
 
+mod bridges;
 mod configuration;
 mod counters;
 mod process;
@@ -20,6 +21,7 @@ use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::network::{NetworkPlan, RelayLayout, Testbed};
 
+pub(crate) use bridges::{Bridges, ProxyRetransmissions};
 pub(crate) use counters::TcpCounters;
 
 /// The relay daemons of a run. Dropping this value ends them and removes their logs.
@@ -85,15 +87,7 @@ impl<'a> Relays<'a> {
     /// A warning if the daemons have waited for a processor: their links then carry other traffic
     /// than planned.
     pub(crate) fn disturbance(&self) -> Option<Warning> {
-        let waits = self.processes.iter().filter_map(RelayProcess::mean_wait);
-        let longest = waits.max().filter(|wait| *wait > WAIT)?;
-        Some(Warning {
-            about: "relay".to_owned(),
-            message: format!(
-                "a relay daemon waited {longest} for a processor on average: this machine was too \
-                 busy, and the run is not trustworthy; use fewer aggregators or a less busy machine"
-            ),
-        })
+        waited_for_processor(self.processes.iter())
     }
 
     /// The first relay that has ended before the run, with its messages.
@@ -103,6 +97,20 @@ impl<'a> Relays<'a> {
     pub(crate) fn check(&mut self) -> Result<(), EmulationError> {
         self.processes.iter_mut().try_for_each(RelayProcess::check)
     }
+}
+
+/// A warning if one of these daemons has waited for a processor for long.
+fn waited_for_processor<'p>(processes: impl Iterator<Item = &'p RelayProcess>) -> Option<Warning> {
+    let longest =
+        processes.filter_map(RelayProcess::mean_wait).max().filter(|wait| *wait > WAIT)?;
+    Some(Warning {
+        about: "relay".to_owned(),
+        message: format!(
+            "a relay daemon waited {longest} for a processor on average: this machine was too \
+             busy, and the run is not trustworthy; use fewer aggregators or proxies, or a less \
+             busy machine"
+        ),
+    })
 }
 
 /// Largest mean wait of a trustworthy run. A message passes two daemons.

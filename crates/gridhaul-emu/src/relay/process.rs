@@ -129,6 +129,12 @@ impl RelayProcess {
         Some(Duration::from_nanos(waited / turns.max(1)))
     }
 
+    /// Kills the daemon, unless it has ended.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     fn ended(&self, messages: String) -> EmulationError {
         EmulationError::RelayEnded { name: self.name.clone(), messages }
     }
@@ -139,8 +145,6 @@ const MESSAGES_MAX: usize = 4_096;
 
 impl Drop for RelayProcess {
     fn drop(&mut self) {
-        // The process may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }

@@ -1,6 +1,7 @@
 //! Keys of a scenario that the emulator does not support, with reasons.
 
 mod aggregator;
+mod proxy;
 mod stack;
 
 use gridhaul_core::tcp::StackParams;
@@ -14,6 +15,7 @@ use crate::kernel_congestion_control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
 use crate::traffic::NUMBER_BYTES;
 use aggregator::unsupported_aggregator_keys;
+use proxy::unsupported_proxy_keys;
 use stack::unsupported_stack_keys;
 
 /// All keys of a scenario that this backend does not support.
@@ -22,11 +24,8 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let mut reject = |key: String, reason: &str| {
         unsupported.push(Unsupported { key, reason: reason.to_owned() });
     };
-    for (name, node) in &scenario.node {
-        if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
-            let reason = "the emulator has no proxies yet; use backend `sim`";
-            reject(format!("node.{name}.proxy"), reason);
-        }
+    for (key, reason) in unsupported_proxy_keys(scenario) {
+        reject(key, &reason);
     }
     for (key, reason) in unsupported_aggregator_keys(scenario) {
         reject(key, &reason);
@@ -68,13 +67,19 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
 /// The keys that networks for other programs do not support either: these programs are not relay
 /// daemons.
 pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupported> {
-    let with = scenario.node.iter().filter(|(_, node)| node.aggregator.is_some());
-    let aggregators = with.map(|(name, _)| Unsupported {
-        key: format!("node.{name}.aggregator"),
-        reason: "start relays yourself in a network without aggregators: remove this key"
-            .to_owned(),
+    let daemons = scenario.node.iter().flat_map(|(name, node)| {
+        let is_proxy = node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None);
+        let aggregator = node.aggregator.is_some().then_some("aggregator");
+        let kinds = aggregator.into_iter().chain(is_proxy.then_some("proxy"));
+        kinds.map(move |kind| Unsupported {
+            key: format!("node.{name}.{kind}"),
+            reason: format!(
+                "start relays yourself in a network without {}: remove this key",
+                if kind == "proxy" { "proxies" } else { "aggregators" }
+            ),
+        })
     });
-    let mut unsupported: Vec<_> = aggregators.collect();
+    let mut unsupported: Vec<_> = daemons.collect();
     if unsupported.is_empty() {
         unsupported = unsupported_keys(scenario);
     }

@@ -8,6 +8,7 @@ mod load;
 mod medium;
 #[path = "../pair/mod.rs"]
 mod pair;
+mod proxy;
 mod relay;
 mod shaper;
 mod tcp;

@@ -26,7 +26,7 @@ const BACKPRESSURE: &str = "when_full = 'backpressure', stack = 'upstream'";
 const READINGS: &str = "load.periodic = { size = '500 B', every = '500 ms' }";
 
 /// The relay daemon is a program of another package, which tests of this package do not build.
-fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     let program = std::env::current_exe().ok().and_then(|own| {
         let folder = own.parent()?.parent()?;
         Some(folder.join("gridhaul-relay").is_file())
