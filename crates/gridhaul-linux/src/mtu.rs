@@ -31,8 +31,7 @@ pub fn interface_mtu(interface: &str) -> Result<u32, Error> {
     request.name[..interface.len()].copy_from_slice(interface.as_bytes());
     // SAFETY: SIOCGIFMTU reads and writes one `struct ifreq`, whose layout `MtuRequest` has, and
     // which outlives the call.
-    let done =
-        unsafe { libc::ioctl(file.as_fd().as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+    let done = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
     if done == 0 {
         Ok(request.mtu.unsigned_abs())
     } else {
