@@ -180,4 +180,47 @@ mod tests {
             assert_eq!(f64::from(window.ssthresh()), segments * window.mss(), "{profile:?}");
         }
     }
+
+    /// A window of 10 kB and a threshold of 50 kB, with segments of 1,000 bytes.
+    fn window(halving: HalvingBasis) -> Window {
+        let params = StackParams::resolve(&Stack { profile: Profile::Rfc, ..Stack::default() });
+        let mut window = Window::new(&StackParams { mss: 1_000, halving, ..params });
+        window.set_ssthresh(50_000.0);
+        window.set_cwnd(10_000.0);
+        window
+    }
+
+    #[test]
+    fn an_acknowledgement_of_many_segments_grows_the_window_up_to_the_threshold() {
+        let mut window = window(HalvingBasis::Flight);
+        window.grow_by(5_000, 0);
+        assert_eq!(window.cwnd(), 15_000);
+        window.set_cwnd(48_000.0);
+        window.grow_by(5_000, 0);
+        assert_eq!(window.cwnd(), 50_000);
+        window.set_cwnd(49_500.0);
+        window.grow_by(5_000, 0);
+        assert_eq!(window.cwnd(), 50_500, "beyond the threshold by less than a segment");
+    }
+
+    #[test]
+    fn a_congestion_mark_halves_the_data_in_flight() {
+        let mut window = window(HalvingBasis::Flight);
+        window.halve_flight(16_000);
+        assert_eq!((window.cwnd(), window.ssthresh()), (8_000, 8_000));
+    }
+
+    /// ns-2 halves its window of fractions of a segment.
+    #[test]
+    fn only_half_of_the_own_window_keeps_a_fraction_of_a_byte() {
+        let halved = |halving, reduced: u32| {
+            let mut window = window(halving);
+            window.set_cwnd(10_001.5);
+            window.halve(&Loss { window: reduced, ..samples::loss(1_000, 10) });
+            window.cwnd_f64()
+        };
+        assert_eq!(halved(HalvingBasis::Window, 10_001), 5_000.75);
+        assert_eq!(halved(HalvingBasis::Window, 8_000), 4_000.0, "the reduced window is another");
+        assert_eq!(halved(HalvingBasis::Flight, 10_001), 5_000.5);
+    }
 }
