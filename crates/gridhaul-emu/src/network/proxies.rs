@@ -48,7 +48,7 @@ pub(super) fn proxies(
             match found.iter_mut().find(|known| known.node == node) {
                 Some(known) => known.served.push(served),
                 None => {
-                    found.push(ProxyLayout { node, ports: [first, second], served: vec![served] })
+                    found.push(ProxyLayout { node, ports: [first, second], served: vec![served] });
                 }
             }
         }
