@@ -81,6 +81,8 @@ causes! {
         ReceiveBuffer = "receive_buffer",
         /// The memory for payload is used up.
         Memory = "memory",
+        /// The frame was waiting when the lease on packets of the kernel's bridge expired.
+        LeaseExpired = "lease_expired",
         /// The payload of a retransmission is not stored any more.
         PayloadMissing = "payload_missing",
     }

@@ -10,19 +10,19 @@ use socket2::SockRef;
 use crate::network::{Devices, Network, is_possible, run, server_address, wait_until};
 use crate::transfer::{Ends, pattern};
 
-const MODES: [&str; 6] = ["none", "reflect", "spoof", "snoop", "ack", "split"];
+pub(crate) const MODES: [&str; 6] = ["none", "reflect", "spoof", "snoop", "ack", "split"];
 
-fn rule(mode: &str) -> String {
+pub(crate) fn rule(mode: &str) -> String {
     let served = if matches!(mode, "snoop" | "ack") { "toward = \"right\"\n" } else { "" };
     format!("[bridge.rule.all]\nmode = \"{mode}\"\n{served}")
 }
 
-fn left_opens(network: &Network, is_v6: bool) -> Ends<'_> {
+pub(crate) fn left_opens(network: &Network, is_v6: bool) -> Ends<'_> {
     let address = server_address(is_v6, 2);
     Ends { client: &network.left, server: &network.right, address }
 }
 
-fn right_opens(network: &Network, is_v6: bool) -> Ends<'_> {
+pub(crate) fn right_opens(network: &Network, is_v6: bool) -> Ends<'_> {
     let address = server_address(is_v6, 1);
     Ends { client: &network.right, server: &network.left, address }
 }

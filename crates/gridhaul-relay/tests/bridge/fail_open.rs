@@ -15,13 +15,17 @@ const RULE: &str = "[bridge.rule.all]\nmode = \"reflect\"\nbuffer = \"200 kB\"\n
 /// Longest time until the kernel forwards.
 const TAKEOVER: Duration = Duration::from_secs(3);
 
-/// A bridge that works with the kernel's bridge, if the kernel permits it.
 fn bridged() -> Option<Network> {
+    bridged_by(RULE)
+}
+
+/// A bridge that works with the kernel's bridge, if the kernel permits it.
+pub(crate) fn bridged_by(rule: &str) -> Option<Network> {
     if !is_possible() {
         return None;
     }
     let mut network = Network::new(Devices { is_bridged: true, ..Devices::default() });
-    let reports = network.try_start(RULE).err();
+    let reports = network.try_start(rule).err();
     let is_refused = reports.as_ref().is_some_and(|text| text.contains("fail_open"));
     assert!(reports.is_none() || is_refused, "{reports:?}");
     has_tool(!is_refused, "the right to attach programs to network devices").then_some(network)

@@ -7,6 +7,7 @@
 mod cases;
 mod check;
 mod fail_open;
+mod fail_open_modes;
 mod guide;
 mod network;
 mod transfer;

@@ -14,13 +14,31 @@ use crate::runtime::{Level, RunError, report};
 pub(super) struct FailOpen {
     lease: Lease,
     renew_at: Instant,
-    /// When hosts of abandoned connections are probed again, in case that a probe was lost.
+    /// How often hosts of abandoned connections are still to be probed, and when.
+    probes: u32,
     probe_at: Instant,
     /// Connections at risk that could not be protected.
     pub(super) unprotected: u64,
 }
 
+/// Actions of the caller after a renewal.
+pub(super) struct Renewed {
+    /// The lease had expired: frames that wait are older than those that the kernel has forwarded.
+    pub(super) discards_waiting: bool,
+    /// Frames that let silent hosts of abandoned connections answer.
+    pub(super) probes: Vec<Probe>,
+}
+
+/// Probes of each host, because one may get lost, and the time between them.
+const PROBES: u32 = 3;
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
 impl FailOpen {
+    /// Whether the kernel has a bridge of these interfaces.
+    pub(super) fn check(interfaces: [&str; 2]) -> Result<(), RunError> {
+        Lease::check(interfaces).map_err(|error| failed(&error))
+    }
+
     /// Attaches the programs, and lets the sockets receive only what they withhold. The lease
     /// begins with the first [`Self::renew`].
     pub(super) fn attach(
@@ -34,51 +52,50 @@ impl FailOpen {
             // Frames that have arrived before: the kernel's bridge forwards them.
             while interface.receive(batch)? > 0 {}
         }
-        let (renew_at, probe_at) = (Instant::ZERO, Instant::NEVER);
-        Ok(Self { lease, renew_at, probe_at, unprotected: 0 })
+        let (renew_at, probe_at) = (Instant::ZERO, Instant::ZERO);
+        Ok(Self { lease, renew_at, probes: PROBES, probe_at, unprotected: 0 })
     }
 
     pub(super) const fn deadline(&self) -> Instant {
         self.renew_at
     }
 
-    /// Renews the lease if it is time. Returns segments by which silent hosts notice that their
-    /// connections are reset, because an earlier process has abandoned them.
-    pub(super) fn renew(
-        &mut self,
-        now: Instant,
-        engine: &mut Engine,
-    ) -> Result<Vec<Probe>, RunError> {
+    /// Renews the lease if it is time. To be called before frames are handled: after the lease has
+    /// expired, the state of all connections is outdated.
+    pub(super) fn renew(&mut self, now: Instant, engine: &mut Engine) -> Result<Renewed, RunError> {
+        let mut renewed = Renewed { discards_waiting: false, probes: Vec::new() };
         if now < self.renew_at {
-            return Ok(Vec::new());
+            return Ok(renewed);
         }
         self.renew_at = now + interval();
-        let renewal = self.lease.renew().map_err(|error| failed(&error))?;
-        match renewal {
-            Renewal::Begun => {
-                self.probe_at = now + PROBE_INTERVAL;
-                return self.probes();
-            }
-            Renewal::Held => {}
-            Renewal::Expired => {
-                report(
-                    Level::Error,
-                    "the kernel's bridge has forwarded segments, because the relay did not answer \
-                     in time: connections with bytes at risk are reset, all others continue \
-                     without a proxy",
-                );
-                engine.forget();
-                self.probe_at = now;
-            }
+        if self.lease.renew().map_err(|error| failed(&error))? == Renewal::Expired {
+            report(
+                Level::Error,
+                "the kernel's bridge has forwarded segments, because the relay did not answer in \
+                 time: connections with bytes at risk are reset, all others continue without a \
+                 proxy",
+            );
+            engine.forget();
+            renewed.discards_waiting = true;
+            (self.probes, self.probe_at) = (PROBES, now);
         }
         for connection in engine.take_no_longer_at_risk() {
             self.lease.unprotect(&flow(&connection)).map_err(|error| failed(&error))?;
         }
-        if self.probe_at <= now {
-            self.probe_at = Instant::NEVER;
-            return self.probes();
+        if self.probes > 0 && self.probe_at <= now {
+            self.probes -= 1;
+            self.probe_at = now + PROBE_INTERVAL;
+            renewed.probes = self.lease.probes().map_err(|error| failed(&error))?;
         }
-        Ok(Vec::new())
+        Ok(renewed)
+    }
+
+    /// Ends the protection of connections that the engine has ended, before the relay ends.
+    pub(super) fn unprotect(&self, engine: &mut Engine) {
+        for connection in engine.take_no_longer_at_risk() {
+            // A connection that stays protected is reset again, which is of no effect.
+            let _ = self.lease.unprotect(&flow(&connection));
+        }
     }
 
     /// Protects the connections that are at risk from now on.
@@ -93,14 +110,7 @@ impl FailOpen {
     pub(super) fn counters(&self) -> Option<LeaseCounters> {
         self.lease.counters().ok()
     }
-
-    fn probes(&self) -> Result<Vec<Probe>, RunError> {
-        self.lease.probes().map_err(|error| failed(&error))
-    }
 }
-
-/// Time until hosts of abandoned connections are probed again.
-const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time between renewals.
 const fn interval() -> Duration {

@@ -150,6 +150,9 @@ impl EventLoop for Loop {
         self.engine.stop(self.clock.now());
         // The interfaces may be gone, and the relay ends in any case.
         let _ = self.flush();
+        if let Some(fail_open) = &self.fail_open {
+            fail_open.unprotect(&mut self.engine);
+        }
     }
 }
 
@@ -199,10 +202,28 @@ impl Loop {
     /// Renews the lease on the packets of the kernel's bridge.
     fn renew(&mut self, now: Instant) -> Result<(), RunError> {
         let Some(fail_open) = &mut self.fail_open else { return Ok(()) };
-        let probes = fail_open.renew(now, &mut self.engine)?;
-        for probe in &probes {
-            let frame = OutgoingFrame { bytes: &probe.frame, metadata: FrameMetadata::default() };
+        let renewed = fail_open.renew(now, &mut self.engine)?;
+        if renewed.discards_waiting {
+            self.discard_waiting()?;
+        }
+        for probe in &renewed.probes {
+            let metadata = FrameMetadata::default();
+            let frame = OutgoingFrame { bytes: &probe.frame, metadata };
             self.interfaces[probe.interface].send(&[frame], self.engine.counters_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Drops the frames that wait.
+    fn discard_waiting(&mut self) -> Result<(), RunError> {
+        for interface in &self.interfaces {
+            loop {
+                let count = interface.receive(&mut self.batch)?;
+                self.engine.counters_mut().add_dropped(DropCause::LeaseExpired, count as u64);
+                if count == 0 {
+                    break;
+                }
+            }
         }
         Ok(())
     }
@@ -237,6 +258,10 @@ impl Loop {
             self.engine.set_mtu(port, interface.mtu()?);
             let dropped = interface.take_dropped();
             self.engine.counters_mut().add_dropped(DropCause::ReceiveBuffer, dropped);
+        }
+        if self.fail_open.is_none() {
+            // Nobody protects these connections.
+            drop(self.engine.take_no_longer_at_risk());
         }
         let unsupported = self.batch.unsupported();
         let more = unsupported - std::mem::replace(&mut self.unsupported, unsupported);

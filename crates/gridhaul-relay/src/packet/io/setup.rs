@@ -30,6 +30,9 @@ pub(crate) fn check(bridge: &BridgeConfig) -> Result<(), RunError> {
             )));
         }
     }
+    if let (true, [first, second]) = (bridge.fail_open, &bridge.interfaces[..]) {
+        FailOpen::check([first, second])?;
+    }
     Ok(())
 }
 
