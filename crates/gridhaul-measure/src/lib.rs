@@ -20,7 +20,6 @@
 //! The program `gridhaul-measure` is a thin command line over this library.
 
 #![forbid(unsafe_code)]
-#![warn(clippy::self_named_module_files)]
 
 pub mod agent;
 pub mod broker;

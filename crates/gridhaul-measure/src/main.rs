@@ -3,7 +3,6 @@
 //! Standard output carries data only; progress, warnings and errors go to standard error.
 
 #![forbid(unsafe_code)]
-#![warn(clippy::self_named_module_files)]
 
 mod args;
 mod command;

@@ -20,7 +20,6 @@
 //! Time is an argument. No function opens a socket, starts a thread, or reads a clock.
 
 #![forbid(unsafe_code)]
-#![warn(clippy::self_named_module_files)]
 
 pub mod c37_118;
 pub mod capture;

@@ -11,7 +11,6 @@
 //!   I/O.
 
 #![forbid(unsafe_code)]
-#![warn(clippy::self_named_module_files)]
 // Fuzzing uses the machines and the parsers only.
 #![cfg_attr(not(feature = "daemon"), allow(dead_code))]
 

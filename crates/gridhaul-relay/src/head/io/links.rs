@@ -31,8 +31,6 @@ pub(super) struct Link {
     is_introduced: bool,
     /// Number of probes so far, each of which is answered.
     probes: u64,
-    /// Close the connection after the output was sent.
-    is_ended: bool,
 }
 
 impl Loop {
@@ -76,7 +74,6 @@ impl Loop {
             last_received: now,
             is_introduced: false,
             probes: 0,
-            is_ended: false,
         });
         self.head.handle_connected(index as u32);
     }
@@ -141,9 +138,6 @@ impl Loop {
         match link.stream.write(&link.out) {
             Ok(written) => {
                 link.out.drain(..written);
-                if link.out.is_empty() && link.is_ended {
-                    self.close(index);
-                }
             }
             Err(_) => self.close(index),
         }
