@@ -141,7 +141,7 @@ impl World {
     /// A packet with correct checksums.
     fn packet(&self, input: &mut Input<'_>) -> Option<Vec<u8>> {
         let port = 1_024 + u16::from(input.byte()? % 8);
-        let (seq, ack) = self.last.get(&port).copied().unwrap_or_default();
+        let (_, ack) = self.last.get(&port).copied().unwrap_or_default();
         let bits = input.byte()?;
         let mut flags = Flags::from_bits(bits & 0x1f);
         if bits & 0x80 != 0 {

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 
 use crate::process::{self, output, program, root};
 
-/// Crates with programs for the kernel, `bpf/NAME.bpf.c`.
+/// Crates with programs for the kernel, each a file with the ending `.bpf.c` in the folder `bpf`.
 const CRATES: [&str; 2] = ["crates/gridhaul-cc", "crates/gridhaul-linux"];
 
 /// Compiles all programs, and writes the hashes.
@@ -66,7 +66,7 @@ fn programs(folder: &str) -> anyhow::Result<Vec<String>> {
     Ok(all.into_iter().filter(|name| name.ends_with(".bpf.c")).collect())
 }
 
-/// `bpf/NAME.bpf.c` becomes `NAME.o`.
+/// The object has the name of its source, with the ending `.o`.
 fn object_name(source: &str) -> String {
     source.trim_start_matches("bpf/").replace(".bpf.c", ".o")
 }

@@ -141,7 +141,7 @@ impl FrameBatch {
             libc::recvmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count, no_wait, no_timeout)
         };
         let count = match frame_count(received) {
-            // `virtio_net_hdr_from_skb`, called by `packet_recvmsg`, which then drops the frame.
+            // The kernel cannot describe this frame by `struct virtio_net_hdr`, and drops it.
             Err(error) if with_metadata && error.raw_os_error() == Some(libc::EINVAL) => {
                 self.unsupported += 1;
                 return Ok(0);

@@ -90,7 +90,7 @@ const ECN: u8 = 0x80;
 const VLAN_LEN: u16 = 4;
 
 /// Checksum and segmentation of a received frame. A kind of segmentation that is not listed here
-/// does not occur: the kernel rejects it (`virtio_net_hdr_from_skb`).
+/// does not occur: the kernel rejects a frame that `struct virtio_net_hdr` cannot describe.
 pub(crate) fn decode(header: &Header) -> (Checksum, Option<Segmentation>) {
     let half = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
     let checksum = match header[0] {

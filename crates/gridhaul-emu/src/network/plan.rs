@@ -10,6 +10,7 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, AddressFamily, FlowEnd};
+use super::link_device::LinkDevice;
 use super::proxies::{self, ProxyLayout};
 use super::relays::{self, RelayLayout};
 use super::shaper::token_bucket;
@@ -36,19 +37,6 @@ pub(crate) struct NetworkPlan {
     shapers: Vec<(usize, Htb)>,
     /// The flow whose frames the links carry; `None` if the links carry IP packets.
     frames: Option<usize>,
-}
-
-/// A device: one end of a link, for all of its members.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LinkDevice {
-    /// Index of the node.
-    pub node: usize,
-    /// Name of the link.
-    pub link: String,
-    /// Name of the device.
-    pub device: String,
-    /// The direction of the link that starts here, if any.
-    pub leads: Option<Hop>,
 }
 
 /// A flow of the scenario: all of its members.

@@ -3,7 +3,7 @@
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Scenario, Transport};
 
-use super::plan::LinkDevice;
+use super::link_device::LinkDevice;
 
 /// A node with a proxy. Its kernel forwards nothing: the daemon bridges the devices.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The namespaces and devices of a run.
 
-use super::plan::{LinkDevice, NetworkPlan};
+use super::link_device::LinkDevice;
+use super::plan::NetworkPlan;
 use crate::error::EmulationError;
 use crate::socket_config::tcp_sysctls;
 use gridhaul_linux::{

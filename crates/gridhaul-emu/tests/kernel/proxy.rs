@@ -38,7 +38,8 @@ fn a_proxy_repairs_the_losses_of_its_hop() {
         if !is_trustworthy(&answer) {
             continue;
         }
-        // The simulator has gains of 2.8 (`reflect`) and 3.1 (`spoof`); five seconds have few losses.
+        // The simulator has gains of 2.8 (`reflect`) and 3.1 (`spoof`), but five seconds have few
+        // losses.
         let gain = goodput(&answer) / goodput(&without);
         assert!(gain > 1.5, "{mode}: {gain} times the goodput without a proxy");
         let repeated = mean(&answer, "up", Metric::ProxyRetransmissions);

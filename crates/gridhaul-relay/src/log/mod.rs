@@ -29,6 +29,7 @@ mod writer;
 
 pub use durable::{Durable, DurableRange};
 pub use error::LogError;
+#[cfg(feature = "daemon")]
 pub(crate) use error::disk_remedy;
 pub use findings::{Damage, DamageCause, Findings};
 pub use folder::Folder;

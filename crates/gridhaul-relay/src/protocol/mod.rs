@@ -32,6 +32,7 @@ pub use frame::{
     Close, DOWN_ENDED, DOWN_MAX, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello,
     PROTOCOL_VERSION, Refusal, Welcome, write_batch,
 };
+#[cfg(feature = "daemon")]
 pub(crate) use framing_progress::{read_progress, write_progress};
 pub(crate) use loss::{LostRecords, RESTART_STEP, lost_before};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};

@@ -50,7 +50,7 @@ macro_rules! metrics {
             }
 
             /// The columns that every row of a scope has, in their order.
-            pub(super) fn of_every_row(scope: Scope) -> impl Iterator<Item = Self> {
+            pub fn of_every_row(scope: Scope) -> impl Iterator<Item = Self> {
                 // Only directions that contend for a medium have collisions.
                 Self::of_scope(scope).filter(|metric| *metric != Self::Collisions)
             }

@@ -113,7 +113,7 @@ fn every_row_has_every_column_of_its_scope() {
     for load in ["load = 'bulk'", "load.poisson = { size = '100 B', every = '1 s' }"] {
         let answer = answer(&line("duration = '5 s'", "", load));
         let columns = |row: &Row| row.metrics.keys().copied().collect::<Vec<_>>();
-        let of_scope = |scope| Metric::of_scope(scope).collect::<Vec<_>>();
+        let of_scope = |scope| Metric::of_every_row(scope).collect::<Vec<_>>();
         for row in &answer.points[0].flows {
             assert_eq!(columns(row), of_scope(Scope::Flow));
         }

@@ -144,6 +144,10 @@ fn units() -> VecDeque<Unit> {
     papers
 }
 
+/// Pages with networks of their own, whose commands are run by tests of the relay
+/// (crates/gridhaul-relay/tests/bridge/guide.rs, crates/gridhaul-relay/tests/router/guide.rs).
+const RUN_BY_THE_RELAY: [&str; 2] = ["docs/guides/bridge.md", "docs/guides/hybrid-router.md"];
+
 /// Runs commands in a folder of their own. `first_use` returns whether this command of a paper is
 /// new.
 fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize {
@@ -156,7 +160,8 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
             Some((call, target)) => (call, Some(target.trim())),
             None => (line.as_str(), None),
         };
-        if crate::kernel::runs(file, line)
+        if RUN_BY_THE_RELAY.iter().any(|page| file.ends_with(page))
+            || crate::kernel::runs(file, line)
             || crate::emu::runs(line)
             // A program of its own, whose tests run these commands
             // (crates/gridhaul-measure/tests/documents.rs).
