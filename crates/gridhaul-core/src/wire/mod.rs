@@ -28,7 +28,7 @@ pub use ethernet::{EtherType, EthernetFrame, EthernetHeader, VlanTag};
 pub use ip::{Addresses, IpHeader, IpPacket, Transport};
 pub use options::{TcpOptions, UnknownOptions};
 pub use rewrite::PacketRewriter;
-pub use segmentation::{TcpSegmenter, complete_checksum};
+pub use segmentation::TcpSegmenter;
 pub use summary::PacketSummary;
 pub use tcp::{TcpHeader, TcpPacket};
 pub use udp::{UdpHeader, UdpPacket};

@@ -1,29 +1,8 @@
-//! Work that a sender has left to its network device: pending checksums, and large TCP packets that
-//! stand for several (generic segmentation offload of Linux).
+//! Work that a sender has left to its network device: large TCP packets that stand for several, and
+//! their checksums (generic segmentation offload of Linux).
 
 use super::ip::{Addresses, IpPacket, Transport};
-use super::{Layer, TCP, WireError, checksum};
-
-/// Computes a pending checksum: the sum over all bytes from `start` on, which include that of the
-/// pseudo header in the place of the checksum, `offset` bytes after `start`. `frame` ends with the
-/// packet, without padding.
-///
-/// # Errors
-/// [`WireError::Truncated`] if the checksum is not in the frame.
-pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> Result<(), WireError> {
-    let at = start.saturating_add(offset);
-    if at + 2 > frame.len() {
-        let (expected, found) = (at + 2, frame.len());
-        return Err(WireError::Truncated { layer: Layer::Tcp, expected, found });
-    }
-    // A sum of zero means "no checksum" in UDP (RFC 768); both forms of zero are equal in TCP.
-    let sum = match checksum::internet(0, &frame[start..]) {
-        0 => 0xffff,
-        sum => sum,
-    };
-    frame[at..at + 2].copy_from_slice(&sum.to_be_bytes());
-    Ok(())
-}
+use super::{TCP, WireError, checksum};
 
 /// A large TCP packet, divided into packets of a segment size as Linux does
 /// (`tcp_gso_segment`, `inet_gso_segment`).
@@ -208,22 +187,6 @@ mod tests {
         udp[9] = 17;
         let refused = TcpSegmenter::new(&udp, 100).unwrap_err();
         assert!(matches!(refused, WireError::Protocol(17) | WireError::Length { .. }), "{refused}");
-    }
-
-    #[test]
-    fn a_pending_checksum_becomes_the_checksum_of_the_packet() {
-        for v6 in [false, true] {
-            let complete = packet(v6, &TcpHeader { seq: 5, ..TcpHeader::default() }, &[9; 33]);
-            let start = IpPacket::parse(&complete).unwrap().header_len();
-            let mut pending = complete.clone();
-            let length = (complete.len() - start) as u32;
-            let pseudo =
-                !checksum::internet(checksum::pseudo_header(&addresses(v6), TCP, length), &[]);
-            pending[start + CHECKSUM..start + CHECKSUM + 2].copy_from_slice(&pseudo.to_be_bytes());
-            complete_checksum(&mut pending, start, CHECKSUM).unwrap();
-            assert_eq!(pending, complete);
-            assert!(complete_checksum(&mut pending, complete.len() - 17, CHECKSUM).is_err());
-        }
     }
 
     proptest! {

@@ -235,12 +235,6 @@ impl Lease {
         Ok(abandoned)
     }
 
-    /// Hardware addresses of this machine, frames to which are not withheld from the bridge.
-    #[must_use]
-    pub fn local_addresses(&self) -> &[[u8; 6]] {
-        &self.devices.addresses
-    }
-
     /// Counters of the programs since they were attached.
     ///
     /// # Errors

@@ -326,8 +326,6 @@ fn a_lease_needs_a_bridge_and_leaves_nothing_behind() {
         let mut lease = Lease::attach(["left", "right"]).unwrap();
         assert_eq!(lease.renew().unwrap(), Renewal::Begun);
         assert_eq!(lease.renew().unwrap(), Renewal::Held);
-        // The bridge has the address of one of its ports.
-        assert!((2..=3).contains(&lease.local_addresses().len()));
         let device = gridhaul_linux::interface_index("left").unwrap();
         assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 2);
         drop(lease);
