@@ -1,5 +1,5 @@
-//! When a collector writes to its log: groups of records, removal of confirmed segments, and the wait
-//! of a collector that is stopped.
+//! When a collector writes to its log: groups of records, removal of confirmed segments, and the
+//! wait of a collector that is stopped.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
