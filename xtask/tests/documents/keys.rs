@@ -21,7 +21,7 @@ const RELAY_NAMES: [&str; 7] = [
     "crates/gridhaul-relay/src/head/json.rs",
     "crates/gridhaul-relay/src/collector/io/status.rs",
     "crates/gridhaul-relay/src/collector/io/user_meters.rs",
-    "crates/gridhaul-relay/src/head/io/mod.rs",
+    "crates/gridhaul-relay/src/head/io/status.rs",
     "crates/gridhaul-relay/src/packet/io/status.rs",
     "crates/gridhaul-relay/src/router/io/status.rs",
     "crates/gridhaul-relay/src/split/io/status.rs",

@@ -327,7 +327,7 @@ const LEASE_LEN: usize = 56;
 /// Time after which abandoned connections are forgotten. Hosts retransmit in this time.
 const FORGOTTEN: u64 = 120_000_000_000;
 
-/// The clock of the programs (`bpf_ktime_get_ns`).
+/// The clock of the programs: that of bpf_ktime_get_ns.
 fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
