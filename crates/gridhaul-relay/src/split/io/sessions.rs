@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::Loop;
 use super::connection::{Connection, Origin};
 use super::listeners::Target;
+use super::own_connections::Opener;
 use super::token::SplitToken;
 use crate::runtime::connector::unreachable::{explain, explain_silence};
 use crate::runtime::listener::{ACCEPT_BUDGET, EXHAUSTED, accept};
@@ -36,10 +37,10 @@ impl Loop {
                 budget -= 1;
                 let Some(listener) = &self.listeners[index].socket else { break };
                 match accept(listener) {
-                    Ok(Some((socket, peer))) if self.own_connections.is_own(peer) => {
-                        self.refuse_loop(now, index, socket);
-                    }
-                    Ok(Some((socket, _))) => self.open(now, index, socket),
+                    Ok(Some((socket, peer))) => match self.own_connections.opener(peer) {
+                        Opener::Relay => self.refuse_loop(now, index, socket),
+                        opener => self.open(now, index, socket, opener),
+                    },
                     Ok(None) => self.listeners[index].is_ready = false,
                     Err(error) => {
                         self.accept_at = now + EXHAUSTED;
@@ -66,7 +67,7 @@ impl Loop {
 
     /// Begins a session. A client whose server cannot be reached is reset when its socket is
     /// dropped.
-    fn open(&mut self, now: Instant, index: usize, client: Socket) {
+    fn open(&mut self, now: Instant, index: usize, client: Socket, opener: Opener) {
         let server = match self.connect(index, &client) {
             Ok(server) => server,
             Err(error) => {
@@ -92,7 +93,8 @@ impl Loop {
         }
         let is_transparent = matches!(self.listeners[index].target, Target::Transparent);
         // The address of a transparent connection is that of its client, who may have others.
-        let port = if is_transparent { 0 } else { self.own_connections.insert(row, &server) };
+        let own = &mut self.own_connections;
+        let port = if is_transparent { 0 } else { own.insert(row, &server, opener) };
         let origin = Origin { listener: index as u16, port };
         let connection = Connection::new(now, [client, server], number, origin);
         if row as usize == self.connections.len() {
