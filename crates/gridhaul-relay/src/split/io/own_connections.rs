@@ -19,15 +19,15 @@ struct OwnConnection {
     may_be_loop: bool,
 }
 
-/// Who has opened an accepted connection.
+/// Opener of an accepted connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opener {
     /// Another program.
     Client,
-    /// This relay, or a program of this machine: the kernel gives one local port to several
+    /// The relay, or a program of this machine: the kernel gives one local port to several
     /// connections if their destinations differ.
     Unknown,
-    /// This relay: an own connection of a session whose client was unknown already. In a loop, each
+    /// The relay: an own connection of a session whose client was unknown already. In a loop, each
     /// session is followed by the next; that a second program has a port of the relay just then is
     /// not to be expected.
     Relay,
@@ -48,7 +48,7 @@ impl OwnConnections {
         self.0.remove(&(port, row));
     }
 
-    /// Who has opened an accepted connection with this peer.
+    /// The opener of an accepted connection with this peer.
     pub(super) fn opener(&self, peer: Option<SocketAddr>) -> Opener {
         let Some(peer) = peer else { return Opener::Client };
         let of_port = (peer.port(), 0)..=(peer.port(), u32::MAX);
