@@ -9,7 +9,7 @@ use rustix::io::{read, write};
 use crate::Error;
 
 /// A socket that receives an event whenever a device of the namespace is added, changed or deleted.
-/// It never blocks.
+/// Reading never blocks.
 #[derive(Debug)]
 pub struct LinkEvents {
     socket: OwnedFd,

@@ -4,28 +4,12 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::introspection::map_info;
-use super::syscall::{call, number};
-
-const LOOKUP: u32 = 1;
-const UPDATE: u32 = 2;
-const DELETE: u32 = 3;
-const NEXT_KEY: u32 = 4;
+use super::syscall::{MAP_DELETE, MAP_LOOKUP, MAP_NEXT_KEY, MAP_UPDATE, map_element};
 
 /// A hash map with keys of `K` bytes and values of `V` bytes.
 #[derive(Debug)]
 pub struct HashMap<const K: usize, const V: usize> {
     map: OwnedFd,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct Element {
-    map: u32,
-    padding: u32,
-    key: u64,
-    /// The value, or the place of the next key.
-    value: u64,
-    flags: u64,
 }
 
 impl<const K: usize, const V: usize> HashMap<K, V> {
@@ -46,7 +30,7 @@ impl<const K: usize, const V: usize> HashMap<K, V> {
     /// # Errors
     /// The map is full.
     pub fn insert(&self, key: &[u8; K], value: &[u8; V]) -> io::Result<()> {
-        self.element(UPDATE, key.as_ptr() as u64, value.as_ptr() as u64)
+        self.element(MAP_UPDATE, key.as_ptr() as u64, value.as_ptr() as u64)
     }
 
     /// The value of a key; `None` if there is none.
@@ -55,7 +39,7 @@ impl<const K: usize, const V: usize> HashMap<K, V> {
     /// The kernel's error.
     pub fn get(&self, key: &[u8; K]) -> io::Result<Option<[u8; V]>> {
         let mut value = [0_u8; V];
-        found(self.element(LOOKUP, key.as_ptr() as u64, value.as_mut_ptr() as u64))
+        found(self.element(MAP_LOOKUP, key.as_ptr() as u64, value.as_mut_ptr() as u64))
             .map(|found| found.map(|()| value))
     }
 
@@ -64,7 +48,7 @@ impl<const K: usize, const V: usize> HashMap<K, V> {
     /// # Errors
     /// The kernel's error.
     pub fn remove(&self, key: &[u8; K]) -> io::Result<()> {
-        found(self.element(DELETE, key.as_ptr() as u64, 0)).map(drop)
+        found(self.element(MAP_DELETE, key.as_ptr() as u64, 0)).map(drop)
     }
 
     /// All keys. Entries that are removed during the call may shorten the list.
@@ -76,7 +60,7 @@ impl<const K: usize, const V: usize> HashMap<K, V> {
         loop {
             let mut next = [0_u8; K];
             let last = keys.last().map_or(0, |key| key.as_ptr() as u64);
-            match found(self.element(NEXT_KEY, last, next.as_mut_ptr() as u64))? {
+            match found(self.element(MAP_NEXT_KEY, last, next.as_mut_ptr() as u64))? {
                 Some(()) => keys.push(next),
                 None => return Ok(keys),
             }
@@ -89,8 +73,7 @@ impl<const K: usize, const V: usize> HashMap<K, V> {
     }
 
     fn element(&self, command: u32, key: u64, value: u64) -> io::Result<()> {
-        let map = number(self.as_map());
-        call(command, &mut Element { map, key, value, ..Element::default() }).map(drop)
+        map_element(command, self.as_map(), key, value)
     }
 }
 

@@ -34,8 +34,10 @@ pub(super) const TO_TCX_INGRESS: u32 = 46;
 pub(super) const TO_TCX_EGRESS: u32 = 47;
 
 const MAP_CREATE: u32 = 0;
-const MAP_LOOKUP: u32 = 1;
-const MAP_UPDATE: u32 = 2;
+pub(super) const MAP_LOOKUP: u32 = 1;
+pub(super) const MAP_UPDATE: u32 = 2;
+pub(super) const MAP_DELETE: u32 = 3;
+pub(super) const MAP_NEXT_KEY: u32 = 4;
 const PROGRAM_LOAD: u32 = 5;
 const BTF_LOAD: u32 = 18;
 const LINK_CREATE: u32 = 28;
@@ -170,13 +172,7 @@ pub fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()>
     if info.value_size as usize != value.len() || info.key_size != 4 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the map is another one"));
     }
-    let mut attributes = Element {
-        map: number(map),
-        key: &raw const key as u64,
-        value: value.as_ptr() as u64,
-        ..Element::default()
-    };
-    call(MAP_UPDATE, &mut attributes).map(drop)
+    map_element(MAP_UPDATE, map, &raw const key as u64, value.as_ptr() as u64)
 }
 
 /// Reads an entry of `len` bytes; the key of socket storage is the socket's descriptor.
@@ -189,14 +185,20 @@ pub fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Result<Vec<u
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the map is another one"));
     }
     let mut value = vec![0_u8; len];
-    let mut attributes = Element {
-        map: number(map),
-        key: &raw const key as u64,
-        value: value.as_mut_ptr() as u64,
-        ..Element::default()
-    };
-    call(MAP_LOOKUP, &mut attributes)?;
+    map_element(MAP_LOOKUP, map, &raw const key as u64, value.as_mut_ptr() as u64)?;
     Ok(value)
+}
+
+/// Looks up, updates or deletes an entry, or finds the key after another one. `key` and `value` are
+/// addresses of this process; with [`MAP_NEXT_KEY`], `value` is the place of the next key.
+pub(super) fn map_element(
+    command: u32,
+    map: BorrowedFd<'_>,
+    key: u64,
+    value: u64,
+) -> io::Result<()> {
+    let mut attributes = Element { map: number(map), key, value, ..Element::default() };
+    call(command, &mut attributes).map(drop)
 }
 
 /// Loads a program; with `log`, the kernel explains its checks.

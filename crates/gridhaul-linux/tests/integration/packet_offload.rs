@@ -65,6 +65,12 @@ fn large_frames_with_pending_checksums_pass_unchanged() {
     assert!(observed.pending > 100 && observed.segmented > 50, "{observed:?}");
 }
 
+/// Two connected devices, `left` and `right`, in the namespace of the calling thread.
+fn make_pair() {
+    let lines = "link add left type veth peer name right\nlink set left up\nlink set right up\n";
+    run_batch("ip", lines, "test").unwrap();
+}
+
 /// An Ethernet frame with a TCP segment of 4,000 bytes, the checksum of which is pending.
 fn large_frame() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 0x88, 8, 0];
@@ -78,9 +84,7 @@ fn large_frame() -> Vec<u8> {
 fn a_large_frame_with_a_vlan_tag_is_received_as_it_was_sent() {
     let namespace = Namespace::new().expect("the kernel tests run as root");
     let inside = || {
-        let lines = "link add left type veth peer name right\nlink set left up\n\
-                     link set right up\n";
-        run_batch("ip", lines, "test").unwrap();
+        make_pair();
         wait_until_up(&["left", "right"]);
         let [sender, receiver] = sockets();
         let segmentation =
@@ -115,9 +119,7 @@ fn a_large_frame_with_a_vlan_tag_is_received_as_it_was_sent() {
 fn a_rejected_frame_is_reported_with_its_reason_and_the_next_frames_are_sent() {
     let namespace = Namespace::new().expect("the kernel tests run as root");
     let inside = || {
-        let lines = "link add left type veth peer name right\nlink set left up\n\
-                     link set right up\n";
-        run_batch("ip", lines, "test").unwrap();
+        make_pair();
         let socket = PacketSocket::open_with_metadata("left", PacketSocket::ALL_PROTOCOLS).unwrap();
         let frame = |length: usize| {
             let mut bytes = vec![0xff; 12];

@@ -148,32 +148,38 @@ pub(super) struct ClientPublisher {
     longest: usize,
 }
 
-/// Starts a client at an end of the network and waits until it is connected to `address`.
-pub(super) fn start<L: Library>(
-    library: L,
-    site: &Site<'_>,
-    address: SocketAddr,
-    clock: Clock,
-    reconnect_after: Option<Duration>,
-) -> Result<ClientSubscriber, ProtocolError> {
-    let protocol = library.name();
-    let (arrivals, queue) = sync_channel(QUEUE);
-    let (ready, outcome) = sync_channel(1);
-    let (messages, receiver) = mpsc::channel(QUEUE);
-    let status = Arc::new(Status::default());
-    let report = Report { arrivals, status: Arc::clone(&status), ready: Some(ready), clock };
-    let ports = Ports { messages: receiver, report };
-    let after = reconnect_after.map(|after| time::Duration::from_nanos(after.as_nanos()));
-    // The thread, and those that the library starts, belong to the namespace in which it is
-    // started.
-    let thread = site.enter(move || thread::spawn(move || run(&library, ports, after)))?;
-    let session = Session { messages: Some(messages), status, thread: Some(thread) };
-    let session = Arc::new(session);
-    let refused = |reason| ProtocolError::Connect { protocol, address, reason };
-    match outcome.recv_timeout(CONNECT_WITHIN) {
-        Ok(Ok(())) => Ok(ClientSubscriber { queue, session, of_publisher: None }),
-        Ok(Err(reason)) => Err(refused(reason)),
-        Err(_) => Err(refused(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
+/// The end of the network at which a client starts, and the server to which it connects.
+pub(super) struct ClientStart<'a> {
+    pub site: &'a Site<'a>,
+    pub address: SocketAddr,
+    pub clock: Clock,
+    /// Pause before a new connection; `None` without reconnection.
+    pub reconnect_after: Option<Duration>,
+}
+
+impl ClientStart<'_> {
+    /// Starts a client and waits until it is connected.
+    pub(super) fn start<L: Library>(self, library: L) -> Result<ClientSubscriber, ProtocolError> {
+        let Self { site, address, clock, reconnect_after } = self;
+        let protocol = library.name();
+        let (arrivals, queue) = sync_channel(QUEUE);
+        let (ready, outcome) = sync_channel(1);
+        let (messages, receiver) = mpsc::channel(QUEUE);
+        let status = Arc::new(Status::default());
+        let report = Report { arrivals, status: Arc::clone(&status), ready: Some(ready), clock };
+        let ports = Ports { messages: receiver, report };
+        let after = reconnect_after.map(|after| time::Duration::from_nanos(after.as_nanos()));
+        // The thread, and those that the library starts, belong to the namespace in which it is
+        // started.
+        let thread = site.enter(move || thread::spawn(move || run(&library, ports, after)))?;
+        let session = Session { messages: Some(messages), status, thread: Some(thread) };
+        let session = Arc::new(session);
+        let refused = |reason| ProtocolError::Connect { protocol, address, reason };
+        match outcome.recv_timeout(CONNECT_WITHIN) {
+            Ok(Ok(())) => Ok(ClientSubscriber { queue, session, of_publisher: None }),
+            Ok(Err(reason)) => Err(refused(reason)),
+            Err(_) => Err(refused(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tokio_modbus::server::Service;
 use tokio_modbus::server::tcp::Server;
 use tokio_modbus::{ExceptionCode, Request, Response};
 
-use super::client::{ClientSubscriber, Library, Ports, start};
+use super::client::{ClientStart, ClientSubscriber, Library, Ports};
 use super::reconnect::reconnect_settings;
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReceivingEnd, Subscriber,
@@ -89,7 +89,8 @@ fn client(
     clock: Clock,
 ) -> Result<ClientSubscriber, ProtocolError> {
     let client = Client { address, nodelay: modbus.nodelay };
-    start(client, site, address, clock, modbus.reconnect.after)
+    let reconnect_after = modbus.reconnect.after;
+    ClientStart { site, address, clock, reconnect_after }.start(client)
 }
 
 /// The client, which has one outstanding request, as the protocol's implementation guide recommends
@@ -251,9 +252,11 @@ mod tests {
         let sites = crate::place::Sites::loopback();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let client = Client { address, nodelay: true };
+        let library = Client { address, nodelay: true };
         let after = ReconnectPolicy::default().after;
-        let client = start(client, &sites.from, address, sites.clock, after).unwrap();
+        let (site, clock, reconnect_after) = (&sites.from, sites.clock, after);
+        let client = ClientStart { site, address, clock, reconnect_after };
+        let client = client.start(library).unwrap();
         let mut publisher = client.publisher(false, MESSAGE_MAX);
         let (mut socket, _) = listener.accept().unwrap();
         for payload in [0, 1, 16, 132, 243, 244] {

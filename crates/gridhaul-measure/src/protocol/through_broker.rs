@@ -9,7 +9,7 @@ use gridhaul_protocols::settings::{
 };
 use gridhaul_protocols::xmpp;
 
-use super::client::{ClientSubscriber, Role, start};
+use super::client::{ClientStart, ClientSubscriber, Role};
 use super::connection::Connector;
 use super::endpoint_client::EndpointClient;
 use super::reconnect::reconnect_settings;
@@ -151,44 +151,29 @@ impl ThroughBroker {
     ) -> Result<ClientSubscriber, ProtocolError> {
         let (name, settings) = (self.name(), self.clients.clone());
         let connector = Connector::new(name, &self.broker, settings.nodelay)?;
-        let (address, after) = (self.broker.address, settings.reconnect.after);
+        let client = ClientStart {
+            site,
+            address: self.broker.address,
+            clock,
+            reconnect_after: settings.reconnect.after,
+        };
         let publishes = role.publishes;
         match self.clients.protocol.clone() {
             BrokerProtocol::Mqtt(mqtt) => {
                 let settings = self.mqtt_client(mqtt, role);
                 let endpoint = move || mqtt::Client::new(settings.clone());
-                start(
-                    EndpointClient { name, connector, publishes, endpoint },
-                    site,
-                    address,
-                    clock,
-                    after,
-                )
+                client.start(EndpointClient { name, connector, publishes, endpoint })
             }
-            BrokerProtocol::Amqp091(amqp) => start(
-                amqp_0_9_1::Client { connector, settings, amqp, role },
-                site,
-                address,
-                clock,
-                after,
-            ),
-            BrokerProtocol::Amqp10(amqp) => start(
-                amqp_1_0::Client { connector, settings, amqp, role },
-                site,
-                address,
-                clock,
-                after,
-            ),
+            BrokerProtocol::Amqp091(amqp) => {
+                client.start(amqp_0_9_1::Client { connector, settings, amqp, role })
+            }
+            BrokerProtocol::Amqp10(amqp) => {
+                client.start(amqp_1_0::Client { connector, settings, amqp, role })
+            }
             BrokerProtocol::Xmpp => {
                 let account = self.account(role)?;
                 let endpoint = move || xmpp::Client::new(account.clone());
-                start(
-                    EndpointClient { name, connector, publishes, endpoint },
-                    site,
-                    address,
-                    clock,
-                    after,
-                )
+                client.start(EndpointClient { name, connector, publishes, endpoint })
             }
         }
     }

@@ -46,9 +46,9 @@ struct Daemon {
     before: Status,
 }
 
-/// Number of segments that the proxies of a flow have sent again after the warm-up, by the flow's
-/// index. Flows whose proxies serve other flows as well are missing, because a daemon counts all of
-/// its connections together.
+/// Number of segments that the proxies of a flow have retransmitted after the warm-up, by the
+/// flow's index. Flows whose proxies serve other flows as well are missing, because a daemon counts
+/// all of its connections together.
 pub(crate) type ProxyRetransmissions = Vec<(usize, u64)>;
 
 impl<'a> Bridges<'a> {

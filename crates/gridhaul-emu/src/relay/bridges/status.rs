@@ -10,7 +10,7 @@ pub(super) const ADDRESS: &str = "127.0.0.1:9180";
 /// Counters of a bridge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Status {
-    /// Segments with data that proxies have sent again.
+    /// Segments with data that proxies have retransmitted.
     pub retransmissions: u64,
 }
 
