@@ -21,6 +21,9 @@ use gridhaul_scenario::units::Duration;
 /// Number of the run in every message.
 const RUN: u32 = 0x7072_6f74;
 
+/// Messages that a run of `plan(500.0, 50)` sends: its warm-up takes one second.
+const MESSAGES: usize = 500 + 50;
+
 fn plan(rate: f64, measured: u64) -> Plan {
     Plan {
         schedule: Schedule::new(rate, measured),

@@ -1,5 +1,6 @@
 //! Bytes of connections, recorded between client and broker, and as a capture for tshark.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -52,6 +53,31 @@ impl Recorder {
     pub(crate) fn segments(&self) -> Vec<Segment> {
         self.segments.lock().unwrap().clone()
     }
+}
+
+/// Pieces of the recorded bytes of one direction, cut by the framing of a protocol: a busy machine
+/// joins messages in a segment and divides others.
+///
+/// `first` returns the length of the piece that the rest of a connection's bytes begins with.
+pub(crate) fn pieces(
+    segments: &[Segment],
+    from_client: bool,
+    first: impl Fn(&[u8]) -> usize,
+) -> Vec<Vec<u8>> {
+    let mut streams = BTreeMap::<u16, Vec<u8>>::new();
+    for segment in segments.iter().filter(|segment| segment.from_client == from_client) {
+        streams.entry(segment.connection).or_default().extend(&segment.bytes);
+    }
+    let mut pieces = Vec::new();
+    for stream in streams.into_values() {
+        let mut rest = &stream[..];
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(first(rest).min(rest.len()));
+            pieces.push(piece.to_vec());
+            rest = after;
+        }
+    }
+    pieces
 }
 
 fn relay(mut from: TcpStream, mut to: TcpStream, record: impl Fn(&[u8])) {
