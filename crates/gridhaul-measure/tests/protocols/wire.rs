@@ -21,7 +21,7 @@ use gridhaul_testing::has_program;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::endpoints::Conversation;
-use crate::recorder::{Recorder, dissect, pieces};
+use crate::recorder::{Recorder, Segment, dissect, pieces};
 use crate::{MESSAGES, assert_complete, plan, run, turn};
 
 /// Bytes that the publisher sends for a message, after one that was sent before.

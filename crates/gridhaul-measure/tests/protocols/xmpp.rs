@@ -268,7 +268,12 @@ fn the_bytes_are_those_of_the_formula(server: &Broker) {
     let mut segments = recorder.segments();
     // tshark reports the tag that ends a stream as an error of XML, because the segment does not
     // contain its start.
-    segments.retain(|segment| segment.bytes != b"</stream:stream>");
+    for segment in &mut segments {
+        if let Some(rest) = segment.bytes.strip_suffix(b"</stream:stream>") {
+            segment.bytes = rest.to_vec();
+        }
+    }
+    segments.retain(|segment| !segment.bytes.is_empty());
     let folder = tempfile::tempdir().unwrap();
     dissect(folder.path(), 5222, "xmpp", &segments, &[]);
     let length = |role: &str| format!("gridhaul@localhost/test-{role}").len() as u64;
