@@ -1,13 +1,16 @@
 //! The links of a network: each direction with its counters and its observer.
 
+mod entry;
+mod shared_media;
+
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
-use super::medium::{AttemptResult, Media, MediumAccess};
-use super::{
-    DropReason, LinkAccount, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
-};
+use super::medium::Media;
+use super::{DropReason, LinkAccount, LinkPayload, LinkRandomStreams};
 use crate::random::RandomStreamName;
+
+pub use entry::{LinkEntry, LinkObserver};
 
 /// The directions of the links of a network, indexed from 0.
 ///
@@ -23,44 +26,6 @@ pub struct LinkSet<P, O = ()> {
     entries: Vec<LinkEntry<P, O>>,
     media: Media,
 }
-
-/// One direction of a link.
-#[derive(Debug, Clone)]
-pub struct LinkEntry<P, O = ()> {
-    /// The direction itself.
-    pub direction: LinkDirection<P>,
-    /// Counters since the start of the run.
-    pub account: LinkAccount,
-    /// Observer of the packets of the direction.
-    pub observer: O,
-    /// Directions whose latency depends on the use of this direction.
-    paired: Box<[u32]>,
-    /// Whether offered packets concern the observer, a paired direction or a shared medium: one
-    /// comparison covers all cases.
-    is_observed: bool,
-}
-
-/// Observes the packets of one direction, for audits and captures. `()` observes nothing.
-///
-/// All methods have empty default implementations.
-pub trait LinkObserver<P> {
-    /// Whether [`on_offered`](Self::on_offered) or [`on_accepted`](Self::on_accepted) are
-    /// implemented. The value must be constant while the direction is part of a set.
-    fn observes_offers(&self) -> bool {
-        false
-    }
-
-    /// A packet is offered. The queue may drop it.
-    fn on_offered(&mut self, _now: Instant, _packet: &P) {}
-
-    /// The queue has accepted a packet of `bytes` on the link.
-    fn on_accepted(&mut self, _now: Instant, _bytes: u32) {}
-
-    /// A packet arrives at the other end of the direction, or is lost.
-    fn on_transit(&mut self, _now: Instant, _transit: &PacketTransit<P>) {}
-}
-
-impl<P> LinkObserver<P> for () {}
 
 impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     /// Idle links: every direction of a scenario for each member of its group, in the order of
@@ -110,12 +75,6 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// Number of media with contention, whose indices follow those of the directions.
-    #[must_use]
-    pub const fn media(&self) -> usize {
-        self.media.len()
     }
 
     /// A direction by its index; `None` for the index of a medium.
@@ -232,55 +191,6 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         Some(Ok(()))
     }
 
-    /// Transmits the packets whose contention for a medium is over by `now`. `schedule` is called
-    /// with the new deadlines of their directions and of the medium.
-    ///
-    /// # Panics
-    /// If `index` is not that of a medium.
-    pub fn advance_medium(
-        &mut self,
-        now: Instant,
-        index: u32,
-        schedule: &mut dyn FnMut(u32, Instant),
-    ) {
-        let medium = index - self.entries.len() as u32;
-        // `NEVER` is no deadline, even for a caller who waits for ever.
-        while self.media.next_deadline(medium) <= now
-            && self.media.next_deadline(medium) != Instant::NEVER
-        {
-            self.transmit_on(medium, schedule);
-        }
-        schedule(index, self.media.next_deadline(medium));
-    }
-
-    /// The stations of a medium whose slot has come transmit; several of them collide.
-    fn transmit_on(&mut self, medium: u32, schedule: &mut dyn FnMut(u32, Instant)) {
-        let contention = self.media.medium_mut(medium);
-        let started = contention.next_deadline();
-        let first_bit = started + contention.preamble();
-        let winners = contention.begin();
-        let collides = winners.len() > 1;
-        let (mut end, mut results) = (first_bit, Vec::with_capacity(winners.len()));
-        for (station, direction) in winners {
-            let result = match collides {
-                true => contention.after_collision(station),
-                false => AttemptResult::Success,
-            };
-            let entry = &mut self.entries[direction as usize];
-            if collides {
-                entry.account.on_collision();
-            }
-            let sent = entry.direction.end_of_waiting(first_bit).unwrap_or(first_bit);
-            end = end.max(sent);
-            if result != AttemptResult::Collision {
-                entry.direction.transmit_waiting(started, sent, collides);
-                schedule(direction, entry.direction.next_deadline());
-            }
-            results.push((station, result));
-        }
-        contention.on_transmitted(end, results.into_iter());
-    }
-
     /// [`offer`](Self::offer) to a direction that is observed, paired or on a shared medium.
     #[cold]
     #[inline(never)]
@@ -292,12 +202,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         packet: P,
         schedule: &mut dyn FnMut(u32, Instant),
     ) -> Result<(), DropReason> {
-        let place = self.media.place(link);
-        let medium = place.map(|place| self.entries.len() as u32 + place.medium);
-        if let Some(medium) = medium {
-            // Packets whose transmission began before this one arrives no longer occupy the queue.
-            self.advance_medium(now, medium, schedule);
-        }
+        // Packets whose transmission began before this one arrives no longer occupy the queue.
+        self.advance_medium_of(now, link, schedule);
         let entry = &mut self.entries[link as usize];
         entry.account.offered += 1;
         entry.observer.on_offered(now, &packet);
@@ -308,10 +214,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         }
         entry.on_queued(before, |deadline| schedule(link, deadline));
         self.on_accepted(now, link, bytes);
-        if let (Some(place), Some(medium)) = (place, medium) {
-            self.media.medium_mut(place.medium).on_packet(now, place.station, link);
-            schedule(medium, self.media.next_deadline(place.medium));
-        }
+        self.contend(now, link, schedule);
         Ok(())
     }
 
@@ -323,60 +226,5 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
             self.entries[other as usize].direction.note_paired_use(now);
         }
         self.entries[link as usize].paired = paired;
-    }
-}
-
-impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
-    /// An idle direction that is not paired, with a medium of its own.
-    #[must_use]
-    pub fn new(direction: &Direction, random: LinkRandomStreams, observer: O) -> Self {
-        Self::with_access(direction, &MediumAccess::Own, random, observer)
-    }
-
-    /// An idle direction that is not paired, with this access to its medium.
-    fn with_access(
-        direction: &Direction,
-        access: &MediumAccess,
-        random: LinkRandomStreams,
-        observer: O,
-    ) -> Self {
-        let contends = matches!(access, MediumAccess::Contention);
-        let mut account = LinkAccount::of(direction);
-        account.has_contention = contends;
-        Self {
-            direction: LinkDirection::with_access(direction, access, random),
-            account,
-            is_observed: contends || observer.observes_offers(),
-            observer,
-            paired: Box::default(),
-        }
-    }
-
-    /// Whether the direction is plain and not observed.
-    #[inline]
-    #[must_use]
-    pub const fn is_plain(&self) -> bool {
-        !self.is_observed && self.direction.is_plain()
-    }
-
-    /// The packet that departs at or before `now`, after notifying the observer and the counters.
-    /// The packet stays in the buffer until `direction.drop_front()`; call this method once for
-    /// each packet.
-    #[inline]
-    pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
-        let transit = self.direction.front(now)?;
-        self.observer.on_transit(now, transit);
-        self.account.count(transit);
-        Some(transit)
-    }
-
-    /// The queue has accepted a packet; `before` was the previous deadline.
-    #[inline(always)]
-    fn on_queued(&mut self, before: Instant, schedule: impl FnOnce(Instant)) {
-        self.account.queue_max = self.account.queue_max.max(self.direction.queued_at_last());
-        let deadline = self.direction.next_deadline();
-        if deadline != before {
-            schedule(deadline);
-        }
     }
 }

@@ -1,0 +1,100 @@
+//! One direction of a set, with its counters and its observer.
+
+use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::units::Instant;
+
+use crate::link::medium::MediumAccess;
+use crate::link::{LinkAccount, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit};
+
+/// One direction of a link.
+#[derive(Debug, Clone)]
+pub struct LinkEntry<P, O = ()> {
+    /// The direction itself.
+    pub direction: LinkDirection<P>,
+    /// Counters since the start of the run.
+    pub account: LinkAccount,
+    /// Observer of the packets of the direction.
+    pub observer: O,
+    /// Directions whose latency depends on the use of this direction.
+    pub(super) paired: Box<[u32]>,
+    /// Whether offered packets concern the observer, a paired direction or a shared medium: one
+    /// comparison covers all cases.
+    pub(super) is_observed: bool,
+}
+
+/// Observes the packets of one direction, for audits and captures. `()` observes nothing.
+///
+/// All methods have empty default implementations.
+pub trait LinkObserver<P> {
+    /// Whether [`on_offered`](Self::on_offered) or [`on_accepted`](Self::on_accepted) are
+    /// implemented. The value must be constant while the direction is part of a set.
+    fn observes_offers(&self) -> bool {
+        false
+    }
+
+    /// A packet is offered. The queue may drop it.
+    fn on_offered(&mut self, _now: Instant, _packet: &P) {}
+
+    /// The queue has accepted a packet of `bytes` on the link.
+    fn on_accepted(&mut self, _now: Instant, _bytes: u32) {}
+
+    /// A packet arrives at the other end of the direction, or is lost.
+    fn on_transit(&mut self, _now: Instant, _transit: &PacketTransit<P>) {}
+}
+
+impl<P> LinkObserver<P> for () {}
+
+impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
+    /// An idle direction that is not paired, with a medium of its own.
+    #[must_use]
+    pub fn new(direction: &Direction, random: LinkRandomStreams, observer: O) -> Self {
+        Self::with_access(direction, &MediumAccess::Own, random, observer)
+    }
+
+    /// An idle direction that is not paired, with this access to its medium.
+    pub(super) fn with_access(
+        direction: &Direction,
+        access: &MediumAccess,
+        random: LinkRandomStreams,
+        observer: O,
+    ) -> Self {
+        let contends = matches!(access, MediumAccess::Contention);
+        let mut account = LinkAccount::of(direction);
+        account.has_contention = contends;
+        Self {
+            direction: LinkDirection::with_access(direction, access, random),
+            account,
+            is_observed: contends || observer.observes_offers(),
+            observer,
+            paired: Box::default(),
+        }
+    }
+
+    /// Whether the direction is plain and not observed.
+    #[inline]
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        !self.is_observed && self.direction.is_plain()
+    }
+
+    /// The packet that departs at or before `now`, after notifying the observer and the counters.
+    /// The packet stays in the buffer until `direction.drop_front()`; call this method once for
+    /// each packet.
+    #[inline]
+    pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
+        let transit = self.direction.front(now)?;
+        self.observer.on_transit(now, transit);
+        self.account.count(transit);
+        Some(transit)
+    }
+
+    /// The queue has accepted a packet; `before` was the previous deadline.
+    #[inline(always)]
+    pub(super) fn on_queued(&mut self, before: Instant, schedule: impl FnOnce(Instant)) {
+        self.account.queue_max = self.account.queue_max.max(self.direction.queued_at_last());
+        let deadline = self.direction.next_deadline();
+        if deadline != before {
+            schedule(deadline);
+        }
+    }
+}
