@@ -5,6 +5,16 @@
 //! controls that show what a classification is worth: no information, full information, and the
 //! methods that the paper compares itself with.
 
+// rustfmt and cargo-mutants find only modules that no macro declares.
+mod always_congestion;
+mod always_error;
+mod ecn;
+mod explicit_notification;
+mod half_rtt;
+mod one_way_delay;
+mod oracle;
+mod rtt_correlation;
+
 use gridhaul_scenario::scenario::LossClassifier as Kind;
 use gridhaul_scenario::units::Instant;
 
@@ -47,8 +57,6 @@ pub(crate) trait LossClassifier: Sized {
 
 macro_rules! classifiers {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
-        $(mod $module;)*
-
         /// The loss classifiers. An enum avoids the dynamic dispatch of a trait object.
         #[derive(Debug, Clone)]
         pub(crate) enum Classifier {
