@@ -32,6 +32,18 @@ impl Harness {
         self.handle(Side::Client, &segment)
     }
 
+    /// The first range that the acknowledgement of this segment of the client reports.
+    fn first_range(&mut self, seq: u32) -> Option<(u32, u32)> {
+        let flags = Flags::ACK;
+        let segment =
+            Segment { seq, ack: 900, len: 100, window: 5_000, flags, ..Segment::default() };
+        self.now += Duration::from_millis(1);
+        self.spoof.handle_segment(self.now, Side::Client, &segment);
+        let sent = std::iter::from_fn(|| self.spoof.poll_transmit(self.now));
+        let to_client = sent.filter(|out| out.to == Side::Client).last().expect("an ACK");
+        to_client.segment.sack.as_slice().first().copied()
+    }
+
     fn ack(&mut self, ack: u32) -> Vec<String> {
         let (flags, header) = (Flags::ACK, 40);
         let segment = Segment { seq: 900, ack, window: 5_000, flags, header, ..Segment::default() };
@@ -79,6 +91,20 @@ fn a_segment_after_a_gap_is_forwarded_and_causes_a_duplicate_acknowledgement() {
     assert_eq!(harness.data(200), ["data 200", "ack 500"]);
     // A segment that is stored is acknowledged, but not forwarded again.
     assert_eq!(harness.data(300), ["ack 500"]);
+}
+
+/// RFC 2018, section 4: "the first SACK block [...] MUST specify the contiguous block of data
+/// containing the segment which triggered this ACK", and the option "SHOULD be filled out by
+/// repeating the most recently reported SACK blocks".
+#[test]
+fn the_first_range_is_the_most_recent_one_also_after_an_old_segment() {
+    let mut harness = Harness::new(10_000);
+    harness.data(100);
+    assert_eq!(harness.first_range(300), Some((300, 400)));
+    assert_eq!(harness.first_range(700), Some((700, 800)));
+    assert_eq!(harness.first_range(500), Some((500, 600)));
+    assert!(harness.ack(200).is_empty());
+    assert_eq!(harness.first_range(100), Some((500, 600)), "a duplicate of old data");
 }
 
 #[test]

@@ -203,6 +203,29 @@ mod tests {
         assert_eq!(window.cwnd(), 50_500, "beyond the threshold by less than a segment");
     }
 
+    /// RFC 5681, equation 4: `ssthresh = max (FlightSize / 2, 2*SMSS)`.
+    #[test]
+    fn the_threshold_is_at_least_two_segments_and_the_window_one() {
+        let mut window = window(HalvingBasis::Flight);
+        window.set_ssthresh(1_999.0);
+        assert_eq!(window.ssthresh(), 2_000);
+        window.set_ssthresh(2_001.0);
+        assert_eq!(window.ssthresh(), 2_001);
+        window.set_cwnd(999.0);
+        assert_eq!(window.cwnd(), 1_000);
+    }
+
+    /// RFC 6582, section 3.2, step 5: "Deflate the congestion window by the amount of new data
+    /// acknowledged".
+    #[test]
+    fn deflation_deducts_bytes_down_to_a_segment() {
+        let mut window = window(HalvingBasis::Flight);
+        window.deflate(2_000);
+        assert_eq!(window.cwnd(), 8_000);
+        window.deflate(7_999);
+        assert_eq!(window.cwnd(), 1_000);
+    }
+
     #[test]
     fn a_congestion_mark_halves_the_data_in_flight() {
         let mut window = window(HalvingBasis::Flight);
