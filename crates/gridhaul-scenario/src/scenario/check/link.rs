@@ -209,12 +209,18 @@ impl Report<'_> {
             );
         }
         let Some(paired) = &latency.paired_with else { return };
-        // With `both`, forward would be paired with itself.
-        let same = match own.strip_suffix(".both") {
-            Some(link) => *paired == format!("{link}.forward"),
-            None => paired == own,
+        let is_own_side = |side: &str| {
+            own.strip_suffix(".both").is_some_and(|link| *paired == format!("{link}.{side}"))
         };
-        if same {
+        if is_own_side("forward") || is_own_side("reverse") {
+            // The keys of `both` are those of each direction, also of the named one.
+            self.refuse(
+                format!("{key}.paired_with"),
+                format!("`both` pairs {paired:?} with itself"),
+                "write `forward` and `reverse` instead of `both`, and name the opposite direction \
+                 in each",
+            );
+        } else if paired == own {
             self.refuse(
                 format!("{key}.paired_with"),
                 "a direction cannot be paired with itself",

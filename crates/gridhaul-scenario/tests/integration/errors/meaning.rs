@@ -193,9 +193,20 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "load_latency = { paired_with = \"feeder.bakward\" }, delay =",
     ),
     (
-        "paired with itself",
+        "both directions paired with the forward one",
         "delay =",
         "load_latency = { paired_with = \"feeder.forward\" }, delay =",
+    ),
+    (
+        "both directions paired with the reverse one",
+        "delay =",
+        "load_latency = { paired_with = \"feeder.reverse\" }, delay =",
+    ),
+    (
+        "paired with itself",
+        "both = { rate = \"3 Mbit/s\",",
+        "reverse = { rate = \"3 Mbit/s\" }\nforward = { rate = \"3 Mbit/s\", load_latency = { \
+         paired_with = \"feeder.forward\" },",
     ),
     ("oscillation period of zero", "delay =", "load_latency = { period = \"0 s\" }, delay ="),
     ("latency lower under load", "delay =", "load_latency = { idle = \"3 s\" }, delay ="),
