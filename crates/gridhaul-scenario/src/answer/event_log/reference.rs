@@ -230,8 +230,8 @@ impl EventInfo {
         },
         Self {
             name: "segments_lost",
-            doc: "The loss recovery has marked outstanding segments as lost: those of one range, \
-                  or of a sample the number.",
+            doc: "The loss recovery has marked outstanding segments as lost: one range \
+                  of them; in a sample, their number.",
             fields: &[FIRST, END, field("segments", "integer", "", "Number of segments."), CAUSE],
         },
         Self {
