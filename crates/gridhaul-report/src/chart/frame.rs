@@ -16,6 +16,8 @@ const PLOT_HEIGHT: f64 = 232.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TITLE: f64 = 15.0;
 const TITLE_ROW: f64 = 19.0;
+/// Largest number of rows of a heading: more than 200 characters.
+const TITLE_ROWS_MAX: usize = 4;
 /// Font stack.
 pub(super) const FONT_FAMILY: &str = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif";
 
@@ -43,7 +45,7 @@ impl Frame {
         let heading = if title.is_empty() {
             Vec::new()
         } else {
-            svg_primitives::wrapped(title, TITLE * 1.06, WIDTH - 32.0, 2)
+            svg_primitives::wrapped(title, TITLE * 1.06, WIDTH - 32.0, TITLE_ROWS_MAX)
         };
         let legend = Legend::new(legend, WIDTH - 32.0);
         let mut top = 12.0 + heading.len() as f64 * TITLE_ROW;
@@ -73,10 +75,10 @@ impl Frame {
             labels = labels.add(text(self.left - 8.0, y + 4.2, "end", &tick.label));
         }
         let (x, y) = (18.0, f64::midpoint(self.top, self.bottom));
-        let name = svg_primitives::shortened(&self.y.title, FONT, PLOT_HEIGHT + 30.0);
-        let name = text(x, y, "middle", &name)
+        let shown = svg_primitives::shortened(&self.y.title, FONT, PLOT_HEIGHT + 30.0);
+        let name = text(x, y, "middle", &shown)
             .set("transform", format!("rotate(-90 {} {})", px(x), px(y)));
-        Group::new().add(grid).add(labels.add(name))
+        Group::new().add(grid).add(svg_primitives::add_label(labels, name, &shown, &self.y.title))
     }
 
     /// The grid and labels of a horizontal axis of numbers, below the data.
@@ -104,12 +106,12 @@ impl Frame {
 
     /// Title of the horizontal axis, `below` pixels under the plot.
     pub(super) fn horizontal_name(&self, name: &str, below: f64) -> Group {
-        let name = svg_primitives::shortened(name, FONT, WIDTH - 40.0);
-        let half = width(&name, FONT) / 2.0;
+        let shown = svg_primitives::shortened(name, FONT, WIDTH - 40.0);
+        let half = width(&shown, FONT) / 2.0;
         let middle =
             f64::midpoint(self.left, self.right).clamp(half.min(WIDTH / 2.0), WIDTH - half);
-        let name = text(middle, self.bottom + below, "middle", &name).set("fill", "currentColor");
-        role("ink", INK).add(name)
+        let label = text(middle, self.bottom + below, "middle", &shown).set("fill", "currentColor");
+        svg_primitives::add_label(role("ink", INK), label, &shown, name)
     }
 
     /// The base line below the data, or at zero if the axis includes it.
@@ -148,6 +150,9 @@ impl Frame {
         for (index, row) in self.heading.iter().enumerate() {
             let y = 24.0 + index as f64 * TITLE_ROW;
             heading = heading.add(text(16.0, y, "start", row).set("fill", "currentColor"));
+        }
+        if self.heading.iter().any(|row| row.ends_with('…')) {
+            heading = heading.add(svg_primitives::tooltip(&self.title));
         }
         let legend_top = 16.0 + self.heading.len() as f64 * TITLE_ROW;
         document = document.add(heading).add(self.legend.draw(16.0, legend_top));

@@ -126,11 +126,11 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     let shown = || (0..groups.len()).step_by(stride);
     let x = |place: usize| middle(place) + 4.0;
     // Rotated labels extend to the left, where the first one has only the margin; steeper ones have
-    // more room.
-    let fits = |slope: &Slope| {
+    // more space there.
+    let fits = |slope: &&Slope| {
         shown().all(|place| width(&groups[place], FONT) <= slope.longest_label(x(place)))
     };
-    let slope = if fits(&FLAT) { FLAT } else { STEEP };
+    let slope = SLOPES.iter().find(fits).unwrap_or(&UPRIGHT);
     let mut deepest: f64 = 0.0;
     for place in shown() {
         let (x, y) = (x(place), frame.bottom + 14.0);
@@ -147,12 +147,16 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
 /// Slope of rotated labels.
 struct Slope {
     degrees: f64,
-    /// Length in pixels up to which labels are shown.
+    /// Length in pixels up to which labels are complete.
     length_max: f64,
 }
 
 const FLAT: Slope = Slope { degrees: 35.0, length_max: 150.0 };
-const STEEP: Slope = Slope { degrees: 55.0, length_max: 200.0 };
+const STEEP: Slope = Slope { degrees: 55.0, length_max: 260.0 };
+/// Some 50 characters; with longer labels the chart would be more label than plot.
+const UPRIGHT: Slope = Slope { degrees: 90.0, length_max: 320.0 };
+/// From the most to the least legible slope.
+const SLOPES: [Slope; 3] = [FLAT, STEEP, UPRIGHT];
 
 impl Slope {
     /// Longest label that ends at `x` and begins within the drawing.

@@ -194,8 +194,9 @@ impl RegionChart {
         }
         let name = format!("{}{unit}", self.value.label);
         let label_width = frame.right - left - width - 14.0;
-        let name = svg_primitives::shortened(&name, svg_primitives::FONT, label_width);
-        Group::new().add(bar).add(labels.add(text(left + width + 14.0, y + 9.0, "start", &name)))
+        let shown = svg_primitives::shortened(&name, svg_primitives::FONT, label_width);
+        let label = text(left + width + 14.0, y + 9.0, "start", &shown);
+        Group::new().add(bar).add(svg_primitives::add_label(labels, label, &shown, &name))
     }
 }
 

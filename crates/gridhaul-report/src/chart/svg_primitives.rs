@@ -38,6 +38,15 @@ pub(super) fn tooltip(content: &str) -> Title {
     Title::new(clean(content))
 }
 
+/// Adds a label, of which `shown` is drawn, to a group. If that is only a part of it, a tooltip has
+/// the full text.
+pub(super) fn add_label(group: Group, label: Text, shown: &str, full: &str) -> Group {
+    if shown == full {
+        return group.add(label);
+    }
+    group.add(Group::new().add(tooltip(full)).add(label))
+}
+
 /// A straight line in the current colour.
 pub(super) fn line(x1: f64, y1: f64, x2: f64, y2: f64) -> Line {
     Line::new().set("x1", px(x1)).set("y1", px(y1)).set("x2", px(x2)).set("y2", px(y2))

@@ -88,6 +88,33 @@ fn stacked_bars_end_at_the_sum_of_their_parts() {
     well_formed(&StackedChart::default().to_svg());
 }
 
+/// A reader of a printed chart sees no tooltip.
+#[test]
+fn labels_of_groups_are_complete_up_to_fifty_characters() {
+    let label = "MQTT, Protobuf: measured, mosquitto, second attempt";
+    // The first label has the least space: only the margin is to its left.
+    for groups in [6, 12, 20] {
+        let names = (0..groups).map(|group| if group == 0 { label } else { "UDP" });
+        let svg = BarChart::new("Bytes", Axis::new("size", "B"), names)
+            .with(BarSeries::new("", vec![1.0; groups]))
+            .to_svg();
+        well_formed(&svg);
+        assert!(!svg.contains('…'), "{groups} groups: {svg}");
+    }
+}
+
+#[test]
+fn a_text_that_is_cut_has_a_tooltip_with_the_full_text() {
+    let long = |name: &str| format!("{name}{}", " of all meters of the district".repeat(20));
+    let axis = |name: &str| Axis::new(long(name), "");
+    let chart = LineChart::new(long("title"), axis("across"), axis("up"))
+        .with(LineSeries::new(long("series"), [(0.0, 1.0), (1.0, 2.0)]));
+    let svg = chart.to_svg();
+    for name in ["title", "across", "up", "series"] {
+        assert!(svg.contains(&format!("<title>{}</title>", long(name))), "{name}: {svg}");
+    }
+}
+
 #[test]
 fn a_span_is_shaded_from_its_start_to_its_end() {
     let chart = LineChart::new("Latency", Axis::new("time", "s"), Axis::new("latency", "s"))
