@@ -6,8 +6,11 @@
 
 mod cases;
 mod check;
+mod ends;
 mod fail_open;
 mod fail_open_modes;
 mod guide;
+#[path = "../split/matrix.rs"]
+mod matrix;
 mod network;
 mod transfer;
