@@ -58,7 +58,7 @@ pub fn attach_first(program: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
 /// Removes an attachment that [`attach_first`] has made.
 ///
 /// # Errors
-/// The program is not attached, or by a link.
+/// The program is not attached, or it is attached by a link.
 pub fn detach(program: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
     let program = number(program);
     let attach_type = TO_TCX_INGRESS;

@@ -153,7 +153,7 @@ pub fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
 
 #[repr(C)]
 #[derive(Default)]
-struct AskInfo {
+struct InfoRequest {
     object: u32,
     len: u32,
     info: u64,
@@ -181,7 +181,7 @@ fn info<T: Default + Copy>(of: BorrowedFd<'_>) -> io::Result<T> {
 /// `info` may have places for lists that the kernel is to fill in.
 fn info_with<T: Copy>(of: BorrowedFd<'_>, mut info: T) -> io::Result<T> {
     let mut attributes =
-        AskInfo { object: number(of), len: size_of::<T>() as u32, info: &raw mut info as u64 };
+        InfoRequest { object: number(of), len: size_of::<T>() as u32, info: &raw mut info as u64 };
     call(INFO, &mut attributes)?;
     Ok(info)
 }

@@ -11,7 +11,8 @@ pub struct ProtectedFlow {
     pub addresses: [IpAddr; 2],
     /// Ports.
     pub ports: [u16; 2],
-    /// Identifiers of the outer and the inner VLAN, instead of source and destination.
+    /// Identifiers of the outer and the inner VLAN: the only array that is not of source and
+    /// destination.
     pub vlans: [Option<u16>; 2],
     /// Hardware addresses of the frames.
     pub hardware: [[u8; 6]; 2],

@@ -271,7 +271,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.links.clear();
         self.until_ns = 0;
-        // Errors are left: the lease expires by itself, and connections are reset on their next
+        // Errors are ignored: the lease expires by itself, and connections are reset on their next
         // packet.
         let _ = self.write();
         if self.flows.keys().is_ok_and(|keys| keys.is_empty()) {

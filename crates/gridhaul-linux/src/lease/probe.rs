@@ -96,8 +96,9 @@ const TCP: u8 = 6;
 const ACK: u8 = 0x10;
 const HOP_LIMIT: u8 = 64;
 
-/// Distance of the sequence number from one that the host had used when it was protected. The host
-/// may have sent as much as a window has in the meantime (RFC 7323, section 2.3: 2³⁰ bytes).
+/// Distance of the sequence number before one that the host had used when the connection was
+/// protected. The receiver has moved its window since then by at most the largest window (RFC 7323,
+/// section 2.3: 2³⁰ bytes), which is less than half of all numbers: the number is still an old one.
 const OLD: u32 = 1;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::meter::{Meter, MeterId, MeterStatus, MeterTable};
 use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
 use super::shard::{Awaiting, AwaitingKind, Shard};
-use crate::log::{DurableRange, Storage};
+use crate::log::{DurableRange, SEGMENT_FULL, Storage};
 use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Reception, Record, ResetCause};
 
 /// A collector.
@@ -221,8 +221,8 @@ impl<S: Storage + Clone> Collector<S> {
         Ok(())
     }
 
-    /// FIN of a meter waits behind data that was not accepted yet. From now on, FIN to the meter is
-    /// an answer, which confirms that everything before is stored.
+    /// FIN of a meter waits for data before it that was not accepted yet. From now on, FIN to the
+    /// meter is an answer, which confirms that everything before is stored.
     pub fn handle_closing(&mut self, id: MeterId) {
         if let Some(meter) = self.meters.get_mut(id) {
             meter.closing = true;
@@ -325,7 +325,7 @@ impl<S: Storage + Clone> Collector<S> {
 
     /// The next records begin a new segment of the log.
     pub const fn begin_segment(&mut self) {
-        self.segment_used = u64::MAX / 2;
+        self.segment_used = SEGMENT_FULL;
     }
 
     /// Positions of a meter; `None` if the meter does not exist.

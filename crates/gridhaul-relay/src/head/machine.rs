@@ -10,7 +10,7 @@ use super::log_item::Item;
 use super::positions::{Positions, next_durable, positions};
 use super::settings::HeadSettings;
 use super::sources::HeadState;
-use crate::log::{Durable, Group};
+use crate::log::{Durable, Group, SEGMENT_FULL};
 use crate::protocol::{
     AckNumber, Batch, DecodeError, Frame, Hello, Record, Refusal, Welcome, decompress,
 };
@@ -129,11 +129,11 @@ impl Head {
     /// # Errors
     /// The connection must be closed after its output was sent.
     pub fn handle_frame(&mut self, connection: u32, frame: &Frame<'_>) -> Result<(), HeadError> {
-        let Some(known) = self.connections.get_mut(&connection) else { return Ok(()) };
-        match (*frame, known.source) {
+        let Some(peer) = self.connections.get_mut(&connection) else { return Ok(()) };
+        match (*frame, peer.source) {
             (Frame::Hello(hello), None) => self.handle_hello(connection, &hello),
             (Frame::Ping, _) => {
-                Frame::Pong.write(&mut known.out);
+                Frame::Pong.write(&mut peer.out);
                 self.outputs.insert(connection);
                 Ok(())
             }
@@ -157,8 +157,8 @@ impl Head {
 
     fn handle_hello(&mut self, connection: u32, hello: &Hello<'_>) -> Result<(), HeadError> {
         if let Some(reason) = self.refusal(hello) {
-            let known = self.connections.get_mut(&connection).expect("the connection exists");
-            Frame::Refused(Refusal { reason: &reason }).write(&mut known.out);
+            let peer = self.connections.get_mut(&connection).expect("the connection exists");
+            Frame::Refused(Refusal { reason: &reason }).write(&mut peer.out);
             self.outputs.insert(connection);
             return Err(HeadError::Refused(reason));
         }
@@ -171,6 +171,8 @@ impl Head {
         if self.is_nameless(epoch) {
             self.append(&Item::Source { epoch, collector: hello.collector });
         } else if !self.state.sources.contains_key(&epoch) {
+            // A collector begins a new epoch if it has lost its log: the rest of the meters of the
+            // old epoch never comes.
             let same = |name: &str| name == hello.collector;
             let ended: Vec<u64> = (self.state.sources.iter())
                 .filter(|(_, source)| same(&source.collector))
@@ -189,13 +191,13 @@ impl Head {
         }
         let next = self.confirmed((epoch, shard));
         let credit = if self.is_full() { 0 } else { self.settings.window };
-        let known = self.connections.get_mut(&connection).expect("the connection exists");
-        known.source = Some((epoch, shard));
-        known.granted = credit;
+        let peer = self.connections.get_mut(&connection).expect("the connection exists");
+        peer.source = Some((epoch, shard));
+        peer.granted = credit;
         let (instance, compression) = (self.instance, hello.compression);
         let version = hello.version;
         Frame::Welcome(Welcome { version, instance, next, credit, compression })
-            .write(&mut known.out);
+            .write(&mut peer.out);
         self.down.rewind(epoch, shard);
         self.outputs.insert(connection);
         Ok(())
@@ -230,16 +232,16 @@ impl Head {
         for record in batch.records() {
             opened += usize::from(matches!(record?.1, Record::Open { .. }));
         }
-        let known = self.connections.get_mut(&connection).expect("the connection exists");
-        known.received += bytes.len() as u64;
-        if known.received > known.granted {
+        let peer = self.connections.get_mut(&connection).expect("the connection exists");
+        peer.received += bytes.len() as u64;
+        if peer.received > peer.granted {
             mark!(head_refuses_a_batch_without_credit);
             return Err(HeadError::Protocol("a batch without credit"));
         }
         let expected = self.expected(epoch, shard);
         if batch.next() <= expected {
             mark!(head_drops_a_known_batch);
-            // The collector retransmitted the record after a reconnection.
+            // The collector retransmitted the batch after a reconnection.
             return Ok(());
         }
         if batch.first != expected {
@@ -300,12 +302,12 @@ impl Head {
     }
 
     fn has_unacknowledged(&self) -> bool {
-        self.connections.values().any(|known| known.received > known.durable)
+        self.connections.values().any(|peer| peer.received > peer.durable)
     }
 
     fn mark_group(&mut self) {
-        for known in self.connections.values_mut() {
-            known.in_group = known.received;
+        for peer in self.connections.values_mut() {
+            peer.in_group = peer.received;
         }
     }
 
@@ -319,14 +321,14 @@ impl Head {
         self.log_end = end;
         // The group of these positions ends at or before the end of the log.
         self.durable = end.map(|_| positions);
-        for (number, known) in &mut self.connections {
-            let Some(source) = known.source else { continue };
-            if known.in_group > known.durable {
-                assert!(known.in_group <= known.received, "only received batches are written");
+        for (number, peer) in &mut self.connections {
+            let Some(source) = peer.source else { continue };
+            if peer.in_group > peer.durable {
+                assert!(peer.in_group <= peer.received, "only received batches are written");
                 mark!(head_acknowledges_after_the_commit);
-                known.durable = known.in_group;
+                peer.durable = peer.in_group;
                 let next = next_durable(&self.durable, source).into();
-                Frame::Ack { next }.write(&mut known.out);
+                Frame::Ack { next }.write(&mut peer.out);
                 self.outputs.insert(*number);
             }
         }
@@ -345,12 +347,12 @@ impl Head {
             mark!(head_grants_nothing_while_its_backlog_is_full);
             return;
         }
-        for (number, known) in &mut self.connections {
-            let limit = known.durable + self.settings.window;
+        for (number, peer) in &mut self.connections {
+            let limit = peer.durable + self.settings.window;
             // Small steps would cost a frame each.
-            if known.source.is_some() && limit >= known.granted + self.settings.window / 4 {
-                known.granted = limit;
-                Frame::Credit { limit }.write(&mut known.out);
+            if peer.source.is_some() && limit >= peer.granted + self.settings.window / 4 {
+                peer.granted = limit;
+                Frame::Credit { limit }.write(&mut peer.out);
                 self.outputs.insert(*number);
             }
         }
@@ -360,8 +362,8 @@ impl Head {
     pub fn poll_output(&mut self) -> Option<(u32, Vec<u8>)> {
         self.write_down();
         let number = self.outputs.pop_first()?;
-        let known = self.connections.get_mut(&number)?;
-        Some((number, std::mem::take(&mut known.out)))
+        let peer = self.connections.get_mut(&number)?;
+        Some((number, std::mem::take(&mut peer.out)))
     }
 
     /// A connection that the caller must close, because its collector has connected again.
@@ -376,7 +378,7 @@ impl Head {
 
     /// The next records begin a new segment of the log.
     pub const fn begin_segment(&mut self) {
-        self.segment_used = u64::MAX / 2;
+        self.segment_used = SEGMENT_FULL;
     }
 
     /// The state after all received records.

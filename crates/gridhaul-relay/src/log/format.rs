@@ -52,6 +52,10 @@ pub(crate) const SEGMENT_HEADER: usize = 32;
 /// Bytes of an entry header.
 pub(super) const ENTRY_HEADER: usize = 28;
 
+/// More than the bytes of any segment: the next entry begins a new one. Adding the bytes of entries
+/// does not overflow.
+pub(crate) const SEGMENT_FULL: u64 = u64::MAX / 2;
+
 /// Largest payload of an entry. A larger length is damage, so that a flipped bit cannot cause a
 /// large allocation.
 pub const PAYLOAD_MAX: usize = 16 << 20;

@@ -33,6 +33,7 @@ pub use error::LogError;
 pub(crate) use error::disk_remedy;
 pub use findings::{Damage, DamageCause, Findings};
 pub use folder::Folder;
+pub(crate) use format::SEGMENT_FULL;
 pub use format::{FormatVersion, PAYLOAD_MAX, SNAPSHOT_MAX, VERSIONS};
 #[cfg(test)]
 pub(crate) use format::{SEGMENT_HEADER, VERSION};

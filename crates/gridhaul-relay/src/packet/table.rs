@@ -14,7 +14,7 @@ pub(super) struct Table {
     rows: Vec<Row>,
     free: Vec<u32>,
     numbers: Numbers,
-    /// Times at which a connection must be looked at. An entry may be early, because a later
+    /// Times at which a connection must be checked. An entry may be early, because a later
     /// deadline is not entered until the earlier one has passed.
     deadlines: BinaryHeap<Reverse<Deadline>>,
     /// Connections that are closed and kept for a while, the oldest first.

@@ -70,8 +70,8 @@ pub(super) struct Direction {
     reported: Reported,
     round_trips: RoundTrips,
     damping: Damping,
-    /// The newest report when the link began to answer again.
-    hold: Reported,
+    /// The report with which the present hold has begun: probes are counted from it.
+    at_hold_start: Reported,
 }
 
 /// The peer's newest report.
@@ -97,7 +97,7 @@ const SUSPECTED: u64 = 5;
 /// Shortest interval of probes.
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 
-/// Least share of probes, in per cent, that must arrive before a link is used again.
+/// Smallest share of probes, in per cent, that must arrive before a link is used again.
 const ARRIVED_MIN: u64 = 80;
 
 impl Direction {
@@ -124,7 +124,7 @@ impl Direction {
             reported: none,
             round_trips: RoundTrips::new(now),
             damping: Damping::new(),
-            hold: none,
+            at_hold_start: none,
         }
     }
 
@@ -189,7 +189,7 @@ impl Direction {
     /// The peer has started again: its counts begin at zero.
     pub(super) fn reset_reports(&mut self) {
         self.reported = Reported::default();
-        self.hold = Reported::default();
+        self.at_hold_start = Reported::default();
         self.peer_has_carrier = true;
     }
 
@@ -228,8 +228,8 @@ impl Direction {
         if now < end.max(self.damping.earliest_return()) {
             return;
         }
-        let sent = u64::from(self.reported.number.wrapping_sub(self.hold.number));
-        let arrived = u64::from(self.reported.count.wrapping_sub(self.hold.count));
+        let sent = u64::from(self.reported.number.wrapping_sub(self.at_hold_start.number));
+        let arrived = u64::from(self.reported.count.wrapping_sub(self.at_hold_start.count));
         let is_good =
             arrived * 100 >= sent * ARRIVED_MIN && self.reported.silence < self.silence_limit() / 2;
         if is_good || !peer_is_known {
@@ -237,14 +237,14 @@ impl Direction {
             self.damping.note_return(now);
         } else {
             self.state = LinkState::Holding(now);
-            self.hold = self.reported;
+            self.at_hold_start = self.reported;
         }
     }
 
     fn begin_hold(&mut self, now: Instant) {
         if self.has_carrier && matches!(self.state, LinkState::Failed(_)) {
             self.state = LinkState::Holding(now);
-            self.hold = self.reported;
+            self.at_hold_start = self.reported;
         }
     }
 

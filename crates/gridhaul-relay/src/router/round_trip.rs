@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// Least and largest round-trip time of the present and of the previous period.
+/// Minimum and maximum round-trip time of the present and of the previous period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoundTrips {
     began_at: Instant,
@@ -13,8 +13,8 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Clone, Copy)]
 struct Range {
-    least: Duration,
-    largest: Duration,
+    min: Duration,
+    max: Duration,
 }
 
 /// Length of a period.
@@ -25,8 +25,8 @@ const PERIOD: Duration = Duration::from_secs(300);
 const INITIAL: Duration = Duration::from_secs(1);
 
 /// Largest measurement that is used: packets that a modem has held back while its radio was silent
-/// must not delay the next detection for minutes. Latency of GPRS as a return channel (paper
-/// `hybrid`, Table 1).
+/// must not delay the next detection for minutes. The value is the latency of GPRS as a return
+/// channel (paper `hybrid`, Table 1).
 const MEASURED_MAX: Duration = Duration::from_secs(4);
 
 impl RoundTrips {
@@ -42,9 +42,9 @@ impl RoundTrips {
         }
         let time = time.min(MEASURED_MAX);
         self.latest = Some(time);
-        let range = self.present.get_or_insert(Range { least: time, largest: time });
-        range.least = range.least.min(time);
-        range.largest = range.largest.max(time);
+        let range = self.present.get_or_insert(Range { min: time, max: time });
+        range.min = range.min.min(time);
+        range.max = range.max.max(time);
     }
 
     pub(super) const fn latest(&self) -> Option<Duration> {
@@ -55,10 +55,10 @@ impl RoundTrips {
     /// although the link works.
     pub(super) fn margin(&self) -> Duration {
         let ranges = [self.present, self.previous];
-        let largest = ranges.iter().flatten().map(|range| range.largest).max();
-        let least = ranges.iter().flatten().map(|range| range.least).min();
-        match (largest, least) {
-            (Some(largest), Some(least)) => largest / 2 + largest.saturating_sub(least),
+        let max = ranges.iter().flatten().map(|range| range.max).max();
+        let min = ranges.iter().flatten().map(|range| range.min).min();
+        match (max, min) {
+            (Some(max), Some(min)) => max / 2 + max.saturating_sub(min),
             _ => INITIAL / 2,
         }
     }

@@ -31,7 +31,7 @@ enum Work {
     Trim,
 }
 
-/// The log, and what is needed of it.
+/// The log, and the position from which its segments are needed.
 struct Writer {
     log: LogWriter<Folder>,
     trim_to: Arc<AtomicU64>,
@@ -53,11 +53,11 @@ impl Committer {
             trim_to: Arc::clone(&trim_to),
             removal_error: Arc::clone(&removal_error),
         };
-        let (work, orders) = channel();
-        let (answers, results) = channel();
+        let (work, requested) = channel();
+        let (completed, results) = channel();
         thread::spawn(move || {
             loop {
-                let done = match orders.recv_timeout(CHECK) {
+                let done = match requested.recv_timeout(CHECK) {
                     Ok(Work::Group(group)) => writer.write(&group).map(Some),
                     Ok(Work::Trim) => {
                         writer.trim();
@@ -68,7 +68,7 @@ impl Committer {
                 };
                 let has_failed = done.is_err();
                 if let Some(result) = done.transpose() {
-                    let is_received = answers.send(result).is_ok();
+                    let is_received = completed.send(result).is_ok();
                     waker.wake();
                     if has_failed || !is_received {
                         return;

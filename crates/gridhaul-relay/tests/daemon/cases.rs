@@ -136,7 +136,7 @@ fn a_second_process_is_refused_and_the_log_is_verified() {
     let events: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!((events[0], *events.last().unwrap()), ("open", "eof"));
     assert_eq!(lines.last().unwrap()["offset"], 5_000);
-    assert!(lines.iter().enumerate().all(|(number, it)| it["sequence"] == number));
+    assert!(lines.iter().enumerate().all(|(number, line)| line["sequence"] == number));
     let segment = fs::read_dir(relays.path("collector-log"))
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -14,19 +14,19 @@ impl Loop {
             while let Some(end) = committer.poll()? {
                 self.collector.handle_written(end);
             }
-            self.flush_at = Instant::NEVER;
+            self.flush_at = None;
             if self.collector.is_writing() {
                 return Ok(());
             }
             // With a fast disk, a group for each message would cost more CPU time than the message.
             if now < self.next_group {
-                self.flush_at = self.next_group;
+                self.flush_at = Some(self.next_group);
             } else if let Some(group) = self.collector.poll_group() {
                 committer.write(group);
                 self.next_group = now + self.batch_delay;
             }
-        } else if self.flush_at <= now || self.flush_at == Instant::NEVER {
-            self.flush_at = Instant::NEVER;
+        } else if self.flush_at.is_none_or(|at| at <= now) {
+            self.flush_at = None;
             if !self.upstreams.is_empty() && self.upstreams.iter().all(Upstream::is_blocked) {
                 // A later batch shares its header with more records. The writable socket ends the
                 // wait.

@@ -177,9 +177,7 @@ impl Loop {
 
     fn received(&mut self, now: Instant, id: MeterId, length: usize) {
         self.counters.received += length as u64;
-        if self.flush_at == Instant::NEVER {
-            self.flush_at = now + self.batch_delay;
-        }
+        self.flush_at.get_or_insert(now + self.batch_delay);
         self.note_activity(id);
         if let Err(error) = self.collector.handle_data(id, &self.buffer[..length]) {
             let text = format!("meter {}: {error}", id.number);

@@ -93,8 +93,8 @@ struct Loop {
     batch_delay: Duration,
     /// Longest time for which an incomplete message waits for its next byte.
     message_wait: Duration,
-    /// When records that wait for others to share a batch are sent or written.
-    flush_at: Instant,
+    /// When records that wait for others to share a batch are sent or written; `None` if none wait.
+    flush_at: Option<Instant>,
     /// When the next group may be written to the log.
     next_group: Instant,
     trimmed: u64,
@@ -281,7 +281,7 @@ impl Loop {
         upstreams
             .min()
             .unwrap_or(Instant::NEVER)
-            .min(self.flush_at)
+            .min(self.flush_at.unwrap_or(Instant::NEVER))
             .min(self.idle_gaps.deadline())
             .min(self.idle_meters.deadline())
             .min(arrivals)

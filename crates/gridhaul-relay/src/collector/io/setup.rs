@@ -102,7 +102,7 @@ impl Loop {
             batch_delay: keys.batch_delay,
             message_wait: keys.message_wait,
             next_group: Instant::ZERO,
-            flush_at: Instant::NEVER,
+            flush_at: None,
             trimmed: 0,
             accept_at: None,
             idle_gaps: IdleGaps::default(),

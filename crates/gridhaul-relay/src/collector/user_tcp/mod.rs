@@ -11,9 +11,9 @@
 //! ([`UserTcp::poll_packet`]).
 //!
 //! **Restart.** Connections are not stored: after a restart of the collector a segment of an
-//! earlier connection is answered with RST (RFC 9293, 3.10.7.1). The meter's unacknowledged bytes
-//! are its own to send again, on a new connection. The earlier stream in the record log ends at or
-//! after the last acknowledgement.
+//! earlier connection is answered with RST (RFC 9293, 3.10.7.1). The meter sends its unacknowledged
+//! bytes again, on a new connection. The earlier stream in the record log ends at or after the last
+//! acknowledgement.
 
 mod application;
 mod counters;

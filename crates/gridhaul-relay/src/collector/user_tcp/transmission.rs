@@ -28,7 +28,7 @@ impl UserTcp {
                 return true;
             }
             self.queue.pop_front();
-            self.settle(row);
+            self.finish_sending(row);
         }
         false
     }
@@ -59,7 +59,7 @@ impl UserTcp {
     }
 
     /// A connection has no segment to send now.
-    fn settle(&mut self, row: u32) {
+    fn finish_sending(&mut self, row: u32) {
         let Some(endpoint) = self.table.row_mut(row) else { return };
         endpoint.is_queued = false;
         if endpoint.is_closed() && endpoint.phase != Phase::Open {

@@ -33,6 +33,14 @@ pub(super) struct Link {
     probes: u64,
 }
 
+/// The end of a connection.
+enum LinkEnd {
+    /// The collector has closed the connection.
+    Closed,
+    /// The connection has failed, or the collector has broken a rule: a text for the operator.
+    Failed(String),
+}
+
 impl Loop {
     pub(super) fn accept(&mut self, now: Instant) {
         while self.is_ready && self.accept_at <= now {
@@ -81,11 +89,11 @@ impl Loop {
     pub(super) fn handle_link(&mut self, now: Instant, index: u32) {
         match self.receive(now, index) {
             Ok(()) => {}
-            Err(message) => {
+            Err(end) => {
                 // The collector gets the reason of a refusal, and other collectors their output,
                 // before the connection is closed.
-                if let (false, Some(Some(link))) =
-                    (message.is_empty(), self.links.get(index as usize))
+                if let (LinkEnd::Failed(message), Some(Some(link))) =
+                    (end, self.links.get(index as usize))
                 {
                     let text = format!("{}: {message}", link.peer);
                     self.reports.report(now, "collector", Level::Warning, &text);
@@ -103,31 +111,32 @@ impl Loop {
         self.transmit(index);
     }
 
-    fn receive(&mut self, now: Instant, index: u32) -> Result<(), String> {
+    fn receive(&mut self, now: Instant, index: u32) -> Result<(), LinkEnd> {
+        let failed = |error: &dyn std::fmt::Display| LinkEnd::Failed(error.to_string());
         let Some(Some(link)) = self.links.get_mut(index as usize) else { return Ok(()) };
         loop {
             let length = match link.stream.read(&mut self.buffer) {
-                Ok(Some(0)) => return Err(String::new()),
+                Ok(Some(0)) => return Err(LinkEnd::Closed),
                 Ok(Some(length)) => length,
                 Ok(None) => return Ok(()),
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(failed(&error)),
             };
             link.last_received = now;
             link.frames.push(&self.buffer[..length]);
-            while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
+            while let Some(frame) = link.frames.next_frame().map_err(|error| failed(&error))? {
                 if let Frame::Hello(hello) = &frame
                     && let Err(reason) = check_name(&link.stream, hello.collector)
                 {
                     Frame::Refused(Refusal { reason: &reason }).write(&mut link.out);
                     let _ = link.stream.write(&link.out);
-                    return Err(reason);
+                    return Err(LinkEnd::Failed(reason));
                 }
                 // Only frames that cost an answer are counted: credit limits batches.
                 link.probes += u64::from(matches!(frame, Frame::Ping));
                 if link.probes > PROBES + now.since(link.begun).as_nanos() / 1_000_000_000 {
-                    return Err("probes are too frequent".to_owned());
+                    return Err(failed(&"probes are too frequent"));
                 }
-                self.head.handle_frame(index, &frame).map_err(|error| error.to_string())?;
+                self.head.handle_frame(index, &frame).map_err(|error| failed(&error))?;
                 link.is_introduced |= matches!(frame, Frame::Hello(_));
             }
         }

@@ -139,7 +139,7 @@ impl Engine {
                 mtus: self.settings.mtus,
             };
             connection.handle_timeout(now, &mut output);
-            self.settle(now, number);
+            self.finish_event(now, number);
         }
     }
 
@@ -282,7 +282,7 @@ impl Engine {
     }
 
     /// After each event of a connection: discards its state if the connection has ended.
-    fn settle(&mut self, now: Instant, number: u32) {
+    fn finish_event(&mut self, now: Instant, number: u32) {
         let limits = self.limits();
         match self.table.get(number) {
             Some(connection) if connection.has_ended() => self.end(now, number, EndCause::Closed),

@@ -120,7 +120,7 @@ impl Engine {
             mtus: self.settings.mtus,
         };
         connection.handle(now, &arrival, &mut output);
-        self.settle(now, number);
+        self.finish_event(now, number);
         Handling::Handled
     }
 }

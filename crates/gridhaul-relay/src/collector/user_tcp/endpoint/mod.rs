@@ -47,7 +47,7 @@ pub(super) struct Endpoint {
     awaits_space: bool,
     window: OfferedWindow,
     /// When the connection was opened, or a segment has arrived last.
-    heard_at: Instant,
+    received_at: Instant,
     /// When the data that is outstanding was sent first.
     sent_at: Instant,
     /// Probes of an idle connection since a segment has arrived, and the time of the last one.
@@ -124,7 +124,7 @@ impl Endpoint {
             is_finishing: false,
             awaits_space: false,
             window: OfferedWindow::new(params.receive_window, params.mss, shift),
-            heard_at: now,
+            received_at: now,
             sent_at: now,
             probes: 0,
             probed_at: now,
@@ -158,7 +158,7 @@ impl Endpoint {
             self.input.insert(seq, &payload.slice(start..start + length));
         }
         self.tcp.handle_segment(now, &segment);
-        (self.heard_at, self.probes) = (now, 0);
+        (self.received_at, self.probes) = (now, 0);
         if self.tcp.unconfirmed() > withheld {
             self.arrived_at = now;
             self.unconfirmed_since.get_or_insert(now);

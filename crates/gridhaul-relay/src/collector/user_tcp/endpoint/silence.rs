@@ -46,9 +46,9 @@ impl Endpoint {
         let (next, una) = self.tcp.sent_and_acknowledged();
         match self.tcp.state() {
             State::Closed | State::TimeWait => Instant::NEVER,
-            _ if self.phase == Phase::Opening => self.heard_at + HANDSHAKE,
-            _ if next > una => self.heard_at.max(self.sent_at) + USER_TIMEOUT,
-            _ => self.heard_at.max(self.probed_at) + KEEPALIVE,
+            _ if self.phase == Phase::Opening => self.received_at + HANDSHAKE,
+            _ if next > una => self.received_at.max(self.sent_at) + USER_TIMEOUT,
+            _ => self.received_at.max(self.probed_at) + KEEPALIVE,
         }
     }
 }
