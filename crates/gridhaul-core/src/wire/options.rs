@@ -25,7 +25,7 @@ pub struct TcpOptions<'a> {
 /// The options of a header that the codec does not interpret.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnknownOptions<'a> {
-    /// Well-formed options; known kinds are skipped.
+    /// Options up to the first malformed one; known kinds are skipped.
     area: &'a [u8],
 }
 
@@ -49,27 +49,45 @@ impl<'a> TcpOptions<'a> {
     pub fn parse(area: &'a [u8]) -> Result<Self, WireError> {
         let mut options = Self { unknown: UnknownOptions { area }, ..Self::default() };
         for option in RawOptions(area) {
-            let (kind, option) = option?;
-            let error = WireError::OptionLength { kind, length: option.len() as u8 };
-            let value = &option[2..];
-            match (kind, value.len()) {
-                (MSS, 2) => options.mss = Some(u16::from_be_bytes([value[0], value[1]])),
-                (WINDOW_SCALE, 1) => options.window_scale = Some(value[0]),
-                (SACK_PERMITTED, 0) => options.sack_permitted = true,
-                (SACK, 8 | 16 | 24 | 32) => {
-                    options.sack = SackBlocks::default();
-                    for block in value.chunks_exact(8) {
-                        let (left, right) = pair(block);
-                        options.sack.push(left, right);
-                    }
-                }
-                (TIMESTAMPS, 8) => options.timestamps = Some(pair(value)),
-                (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(error),
-                _ if is_one_way_delay(option) => options.one_way_delay = Some(pair(&value[2..])),
-                _ => {}
-            }
+            options.read(option?)?;
         }
         Ok(options)
+    }
+
+    /// Parses the options before one whose length exceeds the header or is too short for an option,
+    /// without those that have another length than their kind: the options that Linux reads
+    /// (`tcp_parse_options`). RFC 9293, section 3.1, leaves the treatment of an illegal length to
+    /// the implementation (MUST-7).
+    #[must_use]
+    pub fn parse_well_formed(area: &'a [u8]) -> Self {
+        let mut options = Self { unknown: UnknownOptions { area }, ..Self::default() };
+        for option in RawOptions(area).map_while(Result::ok) {
+            let _ = options.read(option);
+        }
+        options
+    }
+
+    /// Reads an option: kind, and all bytes.
+    fn read(&mut self, (kind, option): (u8, &[u8])) -> Result<(), WireError> {
+        let error = WireError::OptionLength { kind, length: option.len() as u8 };
+        let value = &option[2..];
+        match (kind, value.len()) {
+            (MSS, 2) => self.mss = Some(u16::from_be_bytes([value[0], value[1]])),
+            (WINDOW_SCALE, 1) => self.window_scale = Some(value[0]),
+            (SACK_PERMITTED, 0) => self.sack_permitted = true,
+            (SACK, 8 | 16 | 24 | 32) => {
+                self.sack = SackBlocks::default();
+                for block in value.chunks_exact(8) {
+                    let (left, right) = pair(block);
+                    self.sack.push(left, right);
+                }
+            }
+            (TIMESTAMPS, 8) => self.timestamps = Some(pair(value)),
+            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(error),
+            _ if is_one_way_delay(option) => self.one_way_delay = Some(pair(&value[2..])),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Writes the options, padded to whole words. Values of four or eight bytes are aligned as

@@ -109,8 +109,19 @@ impl<'a> TcpPacket<'a> {
     /// # Errors
     /// [`WireError::OptionLength`].
     pub fn header(&self) -> Result<TcpHeader<'a>, WireError> {
+        Ok(self.header_with(TcpOptions::parse(self.options())?))
+    }
+    /// The header without malformed options ([`TcpOptions::parse_well_formed`]).
+    #[must_use]
+    pub fn well_formed_header(&self) -> TcpHeader<'a> {
+        self.header_with(TcpOptions::parse_well_formed(self.options()))
+    }
+    fn options(&self) -> &'a [u8] {
+        &self.header[TcpHeader::MIN_LEN..]
+    }
+    fn header_with(&self, options: TcpOptions<'a>) -> TcpHeader<'a> {
         let half = |at: usize| u16::from_be_bytes([self.header[at], self.header[at + 1]]);
-        Ok(TcpHeader {
+        TcpHeader {
             source_port: half(0),
             destination_port: half(2),
             seq: self.seq(),
@@ -118,8 +129,8 @@ impl<'a> TcpPacket<'a> {
             flags: self.flags(),
             window: half(14),
             urgent: half(18),
-            options: TcpOptions::parse(&self.header[TcpHeader::MIN_LEN..])?,
-        })
+            options,
+        }
     }
     /// Sequence number.
     #[inline]

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::BridgePort;
+use super::key::ConnectionKey;
 
 /// A connection with bytes at risk, or one that the proxy terminates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,18 @@ pub struct ConnectionAtRisk {
     pub hardware: [[u8; 6]; 2],
     /// A sequence number that each host has used.
     pub seq: [u32; 2],
+}
+
+impl ConnectionAtRisk {
+    /// Identity in the table of connections.
+    pub(super) fn key(&self) -> ConnectionKey {
+        let [client, server] = self.hosts;
+        let hosts = match self.opened_from {
+            BridgePort::First => [client, server],
+            BridgePort::Second => [server, client],
+        };
+        ConnectionKey { vlans: self.vlans, hosts }
+    }
 }
 
 /// The connections that were reported to be at risk.
@@ -35,6 +48,16 @@ pub(super) struct Entry {
     pub(super) connection: ConnectionAtRisk,
 }
 
+/// State of a connection that was reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RiskState {
+    AtRisk,
+    Safe,
+    /// It has ended, and the next connection with the same addresses and ports was reported as
+    /// well: its protection stays.
+    Replaced,
+}
+
 impl RiskList {
     pub(super) fn add(&mut self, entry: Entry) {
         self.new.push(entry.connection);
@@ -46,18 +69,18 @@ impl RiskList {
         std::mem::take(&mut self.new)
     }
 
-    /// Removes those for which `is_at_risk` is false.
+    /// Removes and returns those that are safe.
     pub(super) fn take_safe(
         &mut self,
-        mut is_at_risk: impl FnMut(&Entry) -> bool,
+        mut state_of: impl FnMut(&Entry) -> RiskState,
     ) -> Vec<ConnectionAtRisk> {
         let mut safe = Vec::new();
         self.reported.retain(|entry| {
-            let stays = is_at_risk(entry);
-            if !stays {
+            let state = state_of(entry);
+            if state == RiskState::Safe {
                 safe.push(entry.connection);
             }
-            stays
+            state == RiskState::AtRisk
         });
         safe
     }

@@ -51,7 +51,7 @@ causes! {
         IpOptions = "ip_options",
         /// The stated MSS is too small for useful segments.
         SmallMss = "small_mss",
-        /// SYN is malformed.
+        /// SYN, or the answer to it, is malformed.
         Malformed = "malformed",
         /// The packet is a fragment.
         Fragment = "fragment",
@@ -65,7 +65,7 @@ causes! {
     DropCause {
         /// Wrong checksum: the next hop must not acknowledge corrupt data.
         Checksum = "checksum",
-        /// Malformed TCP options, or a segment that cannot be divided.
+        /// A large segment that cannot be divided.
         Malformed = "malformed",
         /// Longer than the space for a received frame.
         Truncated = "truncated",

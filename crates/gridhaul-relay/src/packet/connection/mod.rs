@@ -151,6 +151,9 @@ impl Connection {
         if !is_answer || self.mode == ProxyMode::Split || self.is_open {
             return None;
         }
+        if frame.tcp.header().is_err() {
+            return Some(UntouchedCause::Malformed);
+        }
         let syn = Syn::of(header, &frame.ip.addresses());
         syn.objection(&header.options, !frame.tcp.payload().is_empty())
     }

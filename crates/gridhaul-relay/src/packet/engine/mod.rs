@@ -10,7 +10,7 @@ use gridhaul_core::wire::EthernetHeader;
 use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
-use super::at_risk::{ConnectionAtRisk, Entry, RiskList};
+use super::at_risk::{ConnectionAtRisk, Entry, RiskList, RiskState};
 use super::connection::{Connection, ConnectionStatus, Limits};
 use super::content::Content;
 use super::counters::{BridgeCounters, EndCause, UntouchedCause};
@@ -220,12 +220,15 @@ impl Engine {
     pub fn take_no_longer_at_risk(&mut self) -> Vec<ConnectionAtRisk> {
         let table = &mut self.table;
         self.at_risk.take_safe(|entry| {
-            if table.generation(entry.number) != Some(entry.generation) {
-                return false;
-            }
-            let Some(connection) = table.get_mut(entry.number) else { return false };
+            let is_present = table.generation(entry.number) == Some(entry.generation);
+            let connection = table.get_mut(entry.number).filter(|_| is_present);
+            let Some(connection) = connection else {
+                let next = table.find(&entry.connection.key()).and_then(|next| table.get(next));
+                let is_replaced = next.is_some_and(|next| next.is_reported);
+                return if is_replaced { RiskState::Replaced } else { RiskState::Safe };
+            };
             connection.is_reported = connection.at_risk().is_some();
-            connection.is_reported
+            if connection.is_reported { RiskState::AtRisk } else { RiskState::Safe }
         })
     }
 

@@ -97,10 +97,9 @@ impl Engine {
         from: BridgePort,
         segment: &TcpFrame<'_>,
     ) -> Handling {
-        let Ok(header) = segment.tcp.header() else {
-            self.counters.add_dropped(DropCause::Malformed, 1);
-            return Handling::Handled;
-        };
+        // A host that accepts malformed options must get the segment in spite of them: the sender
+        // may retransmit it with the same ones.
+        let header = segment.tcp.well_formed_header();
         let has_space = (self.table.memory() as u64) < self.settings.memory.get();
         let Some(connection) = self.table.get_mut(number) else { return Handling::Forward };
         let arrival = Arrival { from: connection.side_of(from), frame: *segment, header };

@@ -33,6 +33,17 @@ fn frame(is_client: bool, header: TcpHeader<'_>, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The same with an option whose length is zero.
+fn with_malformed_option(is_client: bool, header: TcpHeader<'_>, payload: &[u8]) -> Vec<u8> {
+    let unknown = UnknownOptions::new(&[253, 4, 0, 1]).unwrap();
+    let options = TcpOptions { unknown, ..TcpOptions::default() };
+    let mut bytes = frame(is_client, TcpHeader { options, ..header }, payload);
+    let option = bytes.windows(4).position(|word| word == [253, 4, 0, 1]).unwrap();
+    // The sum of the words, and thereby the checksum, stays as it is.
+    bytes[option..option + 4].copy_from_slice(&[253, 0, 0, 5]);
+    bytes
+}
+
 fn syn(options: TcpOptions<'_>) -> TcpHeader<'_> {
     TcpHeader { seq: 100, flags: Flags::SYN, window: 60_000, options, ..TcpHeader::default() }
 }
@@ -150,6 +161,58 @@ fn an_option_of_syn_ack_ends_the_proxy_before_it_has_begun() {
     assert_eq!(handling, Handling::Forward);
     assert_eq!(engine.totals().connections, 0);
     assert_eq!(engine.counters().untouched(UntouchedCause::Mptcp), 1);
+}
+
+#[test]
+fn a_segment_with_malformed_options_is_delivered() {
+    let bytes = with_malformed_option(true, data(101), b"hello");
+    for mode in ["reflect", "spoof", "snoop", "ack"] {
+        let mut engine = engine(mode);
+        open(&mut engine);
+        let handling = engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+        assert_eq!(handling, Handling::Handled, "{mode}");
+        let frames: Vec<_> = engine.outgoing().over(BridgePort::Second).iter().collect();
+        // `ack` forwards packets with data as they are.
+        if mode == "ack" {
+            assert_eq!(frames, [&bytes[..]], "{mode}");
+        } else {
+            assert_eq!(sent(&mut engine, BridgePort::Second), [(101, 5, 501)], "{mode}");
+        }
+    }
+}
+
+#[test]
+fn a_malformed_option_of_syn_ack_ends_the_proxy_before_it_has_begun() {
+    let mut engine = engine("reflect");
+    let bytes = frame(true, plain_syn(), &[]);
+    engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+    let flags = Flags::SYN.with(Flags::ACK);
+    let answer = TcpHeader { seq: 500, ack: 101, flags, ..TcpHeader::default() };
+    let bytes = with_malformed_option(false, answer, &[]);
+    let handling = engine.handle_frame(Instant::ZERO, BridgePort::Second, &Frame::new(&bytes));
+    assert_eq!(handling, Handling::Forward);
+    assert_eq!(engine.counters().untouched(UntouchedCause::Malformed), 1);
+}
+
+#[test]
+fn the_next_connection_with_the_same_ports_stays_at_risk() {
+    let mut engine = engine("reflect");
+    let send = |engine: &mut Engine, header, payload: &[u8]| {
+        let bytes = frame(true, header, payload);
+        engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+    };
+    let reset = TcpHeader { flags: Flags::RST, ..data(106) };
+    open(&mut engine);
+    send(&mut engine, data(101), b"hello");
+    assert_eq!(engine.take_newly_at_risk().len(), 1);
+    send(&mut engine, reset, &[]);
+    open(&mut engine);
+    send(&mut engine, data(101), b"hello");
+    assert_eq!(engine.take_newly_at_risk().len(), 1);
+    // The end of the first connection must not end the protection of the second one.
+    assert!(engine.take_no_longer_at_risk().is_empty());
+    send(&mut engine, reset, &[]);
+    assert_eq!(engine.take_no_longer_at_risk().len(), 1);
 }
 
 #[test]
