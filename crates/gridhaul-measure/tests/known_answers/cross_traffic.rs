@@ -93,7 +93,7 @@ fn a_full_queue_loses_messages_and_cross_traffic_alike() {
 }
 
 #[test]
-fn frames_of_cross_traffic_pass_beside_sampled_values() {
+fn frames_of_cross_traffic_pass_together_with_sampled_values() {
     let Some(_turn) = turn(&[]) else { return };
     let loads = [load(Direction::Forward, 10), load(Direction::Reverse, 20)];
     let identity = FrameIdentity { vlan: None, application: 0x4000 };

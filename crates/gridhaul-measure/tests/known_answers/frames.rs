@@ -18,7 +18,9 @@ use gridhaul_protocols::settings::LIGHT_EDITION_MESSAGE;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 
-use crate::{longest_gap_ms, millis, on_links, plan, run, scenario, turn, undisturbed};
+use crate::{
+    Measured, longest_gap_ms, median, on_links, plan, repeated, run, scenario, turn, undisturbed,
+};
 
 fn identity(application: u16) -> FrameIdentity {
     let vlan = Some(VlanTag { id: 7, priority: 4, ..VlanTag::default() });
@@ -52,17 +54,15 @@ fn frames_cross_a_link_with_their_tags_after_its_delay() {
     let Some(_turn) = turn(&[]) else { return };
     let scenario = scenario("delay = \"5 ms\"", "delay = \"5 ms\"");
     for protocol in [&sampled_values() as &dyn Protocol, &goose(None)] {
-        let p50 = |summary: &Summary| {
-            summary.from_send.quantile(0.5).map_or(f64::NAN, |quantile| millis(quantile.value))
-        };
-        let is_expected = |summary: &Summary| (5.0..6.0).contains(&p50(summary));
-        let (outcome, _) = undisturbed(is_expected, || {
+        let is_expected = |summary: &Summary| (5.0..6.0).contains(&median(summary));
+        let Measured { outcome, is_disturbed, .. } = repeated(is_expected, || {
             let (outcome, rows, _) = measured(&scenario, protocol, 1_000.0, 200);
             (outcome, rows)
         });
         let counts = outcome.summary.counts;
         assert_eq!((counts.messages, counts.lost, counts.duplicates), (200, 0, 0), "{counts:?}");
-        assert!(is_expected(&outcome.summary), "{}: {} ms", protocol.name(), p50(&outcome.summary));
+        let (is_close, median) = (is_expected(&outcome.summary), median(&outcome.summary));
+        assert!(is_close || is_disturbed && median >= 5.0, "{}: {median} ms", protocol.name());
     }
 }
 

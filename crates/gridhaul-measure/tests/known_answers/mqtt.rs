@@ -7,14 +7,16 @@ use gridhaul_measure::broker::Broker;
 use gridhaul_measure::method::{Message, Summary};
 use gridhaul_measure::place::{Site, Sites};
 use gridhaul_measure::protocol::{Protocol, ProtocolError, ThroughBroker};
-use gridhaul_measure::transfer::{Outcome, Plan};
+use gridhaul_measure::transfer::Plan;
 use gridhaul_protocols::mqtt::{QualityOfService, Version};
 use gridhaul_protocols::settings::{
     BrokerProgram, BrokerProtocol, BrokerSettings, ClientSettings, Mqtt,
 };
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::{longest_gap_ms, millis, on_network, plan, run, scenario, turn, undisturbed};
+use crate::{
+    Measured, longest_gap_ms, median, millis, on_network, plan, repeated, run, scenario, turn,
+};
 
 pub(crate) fn mqtt(broker: &Broker, nodelay: bool) -> ThroughBroker {
     with_qos(broker, nodelay, QualityOfService::AtMostOnce)
@@ -37,22 +39,26 @@ fn mean(summary: &Summary) -> f64 {
 }
 
 /// Publisher and subscriber at one end, the broker at the other; `nodelay` at all three.
-fn behind_20_ms(nodelay: bool, expected: impl Fn(&Summary) -> bool) -> Outcome {
+fn behind_20_ms(nodelay: bool, expected: impl Fn(&Summary) -> bool) -> Measured {
     let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
     let measured = |sites: &Sites<'_>| {
         let broker = mosquitto(&sites.to, nodelay);
         run(&plan(100.0, 400), &mqtt(&broker, nodelay), sites)
     };
-    undisturbed(expected, || on_network(&scenario, "test", measured).unwrap()).0
+    repeated(expected, || on_network(&scenario, "test", measured).unwrap())
 }
 
 #[test]
 fn without_nagle_a_message_takes_two_link_delays() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let is_expected = |summary: &Summary| (40.0..42.0).contains(&mean(summary));
-    let summary = behind_20_ms(true, is_expected).summary;
+    let Measured { outcome, is_disturbed, .. } = behind_20_ms(true, is_expected);
+    let summary = &outcome.summary;
     assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
-    assert!(is_expected(&summary), "{} ms", mean(&summary));
+    assert!(is_expected(summary) || is_disturbed, "{} ms", mean(summary));
+    // A busy machine delays some messages. Nagle's algorithm, even at one of the connections only,
+    // would delay nearly all of them, by 20 ms on average: half a round trip.
+    assert!((40.0..60.0).contains(&median(summary)), "{} ms", median(summary));
 }
 
 #[test]
@@ -60,8 +66,10 @@ fn nagle_at_clients_and_broker_more_than_doubles_the_latency() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     // Each of the two connections holds messages back until the previous segment is acknowledged.
     let is_expected = |summary: &Summary| (85.0..120.0).contains(&mean(summary));
-    let summary = behind_20_ms(false, is_expected).summary;
-    assert!(is_expected(&summary), "{} ms", mean(&summary));
+    let Measured { outcome, is_disturbed, .. } = behind_20_ms(false, is_expected);
+    let summary = &outcome.summary;
+    assert!(is_expected(summary) || is_disturbed, "{} ms", mean(summary));
+    assert!(mean(summary) >= 85.0, "{} ms", mean(summary));
     assert_eq!(summary.counts.lost, 0);
 }
 

