@@ -23,11 +23,11 @@ use crate::protocol::{Protocol, ProtocolError, Publisher, Received, Subscriber};
 /// result.
 pub(crate) const QUEUE: usize = 1 << 16;
 
-/// Time between the connection and the first message.
+/// Time between the connection and the first message, in which the threads of the run start.
 pub(crate) const LEAD: Duration = Duration::from_millis(100);
 
 /// Time after the last arrival in which duplicates are still expected.
-const SETTLE: Duration = Duration::from_millis(200);
+const DUPLICATES_WITHIN: Duration = Duration::from_millis(200);
 
 /// Longest time for which the end of a run waits for the thread that reads captured packets.
 const CAPTURE_END: Duration = Duration::from_secs(5);
@@ -241,7 +241,7 @@ pub(crate) fn receive(
 /// The thread that reads captured packets.
 fn capture(recording: Recording, events: &SyncSender<RunEvent>, has_ended: &AtomicBool) {
     let report = recording.run(has_ended, |sighting| {
-        // The reader of the queue goes only after the report.
+        // Sending fails only after the accounting thread has given up waiting for the report.
         let _ = events.send(RunEvent::Seen(sighting));
     });
     let _ = events.send(RunEvent::Captured(report));
@@ -305,7 +305,7 @@ impl Accounting<'_> {
             let is_awaiting = accounting.ledger.is_awaiting(scheduled.load(Ordering::Relaxed));
             accounting.fault.is_some()
                 && (!accounting.generated || is_awaiting)
-                && accounting.clock.now() < begin + SETTLE
+                && accounting.clock.now() < begin + DUPLICATES_WITHIN
         };
         while awaits_generator(self) || !self.captured && self.clock.now() < captured_until {
             queue.recv_timeout(CHECK).into_iter().for_each(|event| self.handle(event));
@@ -325,7 +325,7 @@ impl Accounting<'_> {
     /// Whether no more arrivals are expected.
     fn is_complete(&self, plan: &Plan, sent: u64, now: Instant) -> bool {
         let Some(last) = sent.checked_sub(1) else { return true };
-        let has_settled = now >= self.last_arrival + SETTLE;
+        let has_settled = now >= self.last_arrival + DUPLICATES_WITHIN;
         let is_over = now >= plan.schedule.intended(last) + plan.horizon + REPORTED_WITHIN;
         is_over || has_settled && !self.ledger.is_awaiting(sent)
     }

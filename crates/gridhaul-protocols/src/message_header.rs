@@ -1,10 +1,17 @@
 //! The header before the payload, by which the receiver identifies a message and detects
 //! corruption.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 /// Bytes of the header: run, sequence number, CRC-32 (ISO 3309), in network byte order.
 pub const HEADER_BYTES: usize = 16;
+
+/// Bytes of the fields of a header.
+const RUN: Range<usize> = 0..4;
+pub(crate) const SEQUENCE: Range<usize> = 4..12;
+const CHECKSUM: Range<usize> = 12..HEADER_BYTES;
 
 /// Identification of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +46,11 @@ impl Header {
     /// # Panics
     /// The message is shorter than [`HEADER_BYTES`].
     pub fn write(self, message: &mut [u8]) {
-        message[..4].copy_from_slice(&self.run.to_be_bytes());
-        message[4..12].copy_from_slice(&self.sequence.to_be_bytes());
-        message[12..HEADER_BYTES].fill(0);
+        message[RUN].copy_from_slice(&self.run.to_be_bytes());
+        message[SEQUENCE].copy_from_slice(&self.sequence.to_be_bytes());
+        message[CHECKSUM].fill(0);
         let sum = crc32fast::hash(message);
-        message[12..HEADER_BYTES].copy_from_slice(&sum.to_be_bytes());
+        message[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
     }
 
     /// Reads the header of a message of run `run` and checks the CRC.
@@ -54,16 +61,16 @@ impl Header {
         let Some((header, payload)) = message.split_first_chunk::<HEADER_BYTES>() else {
             return Err(HeaderError::Truncated(message.len()));
         };
-        let number = |range: std::ops::Range<usize>| {
+        let number = |range: Range<usize>| {
             header[range].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
         };
-        let sequence = number(4..12);
+        let sequence = number(SEQUENCE);
         let mut hasher = crc32fast::Hasher::new();
-        hasher.update(&header[..12]);
+        hasher.update(&header[..CHECKSUM.start]);
         hasher.update(&[0; 4]);
         hasher.update(payload);
-        let is_intact = u64::from(hasher.finalize()) == number(12..16);
-        match (number(0..4) == u64::from(run), is_intact) {
+        let is_intact = u64::from(hasher.finalize()) == number(CHECKSUM);
+        match (number(RUN) == u64::from(run), is_intact) {
             (true, true) => Ok(Self { run, sequence }),
             (false, true) => Err(HeaderError::Foreign),
             (_, false) => Err(HeaderError::Corrupt { sequence }),

@@ -13,7 +13,7 @@ use crate::clock::{Exchange, LocalTime, RemoteClock};
 use crate::method::{Arrivals, Ledger, Message, REPORTED_WITHIN, Schedule};
 
 /// Time after the last arrival in which duplicates are still expected.
-const SETTLE: Duration = Duration::from_millis(200);
+const DUPLICATES_WITHIN: Duration = Duration::from_millis(200);
 
 /// Messages in both directions, and the exchanges with the clock of the agent.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ impl Accounting {
         let Some(last) = sent.checked_sub(1) else { return true };
         let end = self.schedule.intended(last) + self.horizon + REPORTED_WITHIN;
         let is_over = self.covered >= end;
-        let has_settled = self.covered >= self.last_arrival + SETTLE;
+        let has_settled = self.covered >= self.last_arrival + DUPLICATES_WITHIN;
         let ledgers = || std::iter::once(&self.one_way).chain(&self.round_trip);
         is_over || has_settled && !ledgers().any(|ledger| ledger.is_awaiting(sent))
     }

@@ -35,6 +35,17 @@ const OUTSTANDING: usize = 100;
 /// Bytes of a read.
 const READ: usize = 64 * 1024;
 
+/// When times are exchanged with an agent.
+#[derive(Debug, Clone, Copy)]
+pub struct ExchangeSchedule {
+    /// Number of exchanges before the first message.
+    pub first: u64,
+    /// Time between two of them.
+    pub first_interval: Duration,
+    /// Time between two later exchanges.
+    pub interval: Duration,
+}
+
 /// An agent, and what its controller needs to know.
 #[derive(Debug, Clone)]
 pub struct AgentAddress {
@@ -152,7 +163,7 @@ impl Controller {
         loop {
             match self.reply(START_WITHIN)? {
                 Reply::Started(started) => return Ok(started),
-                // Of the last exchanges of an earlier run.
+                // Late replies to the exchanges of an earlier run.
                 Reply::Answer { .. } | Reply::Report(_) => {}
                 other => return Err(self.unexpected(other)),
             }
@@ -170,13 +181,10 @@ impl Controller {
     }
 
     /// Exchanges times and receives reports until `stop` becomes `true` or the agent is gone.
-    /// `interval` is the time between two exchanges; the first `quick` of them follow each other
-    /// faster.
     pub fn run(
         &mut self,
         clock: Clock,
-        interval: Duration,
-        quick: u64,
+        schedule: ExchangeSchedule,
         events: &SyncSender<ControlEvent>,
         stop: &AtomicBool,
     ) {
@@ -196,7 +204,8 @@ impl Controller {
                     break error.to_string();
                 }
                 // After a delay the next exchanges do not follow each other at once.
-                due = now + if number < quick { interval.mul_f64(0.2) } else { interval };
+                let is_first = number < schedule.first;
+                due = now + if is_first { schedule.first_interval } else { schedule.interval };
             }
             let wait = clock.until(due).max(time::Duration::from_millis(1));
             let read = self.channel.read(wait, &mut self.buffer);

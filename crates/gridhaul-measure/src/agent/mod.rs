@@ -15,7 +15,9 @@ mod secret;
 mod serve;
 
 pub use accounting::{Accounting, Converted, Quality};
-pub use controller::{AgentAddress, ControlEvent, Controller, ControllerError, SILENCE};
+pub use controller::{
+    AgentAddress, ControlEvent, Controller, ControllerError, ExchangeSchedule, SILENCE,
+};
 pub use ends::{Ends, ListeningPublisher, connect_ends};
 pub use receiver::AgentClock;
 pub use run::{RemoteLogs, RemoteOutcome, measure_with_agent};

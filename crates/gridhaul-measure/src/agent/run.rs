@@ -10,7 +10,7 @@ use gridhaul_linux::Clock;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::accounting::{Accounting, Converted, Quality};
-use super::controller::{ControlEvent, Controller};
+use super::controller::{ControlEvent, Controller, ExchangeSchedule};
 use super::ends::Ends;
 use crate::clock::{ClockQuality, RemoteClock};
 use crate::log::LogError;
@@ -23,6 +23,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Exchanges before the first message.
 const FIRST_EXCHANGES: usize = 20;
+
+/// Time between two of them: the first message waits for all.
+const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Longest time for them.
 const FIRST_EXCHANGES_WITHIN: time::Duration = time::Duration::from_secs(20);
@@ -73,8 +76,12 @@ pub fn measure_with_agent(
     let is_returned = returns.is_some();
     thread::scope(|scope| {
         let (done, scheduled) = (&done, &scheduled);
-        let quick = FIRST_EXCHANGES as u64;
-        scope.spawn(move || controller.run(clock, INTERVAL, quick, &control, done));
+        let schedule = ExchangeSchedule {
+            first: FIRST_EXCHANGES as u64,
+            first_interval: FIRST_INTERVAL,
+            interval: INTERVAL,
+        };
+        scope.spawn(move || controller.run(clock, schedule, &control, done));
         let (remote, fault) = first_exchanges(&replies);
         let start = clock.now() + LEAD;
         let accounting = Accounting::new(plan.schedule, plan.horizon, start, remote, is_returned);

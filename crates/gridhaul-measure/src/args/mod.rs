@@ -55,10 +55,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Receive the messages of runs on two machines, and send them back
     Agent(AgentArgs),
-    /// Print what becomes of bit errors above and below checksums: rejected, without effect, or
+    /// Print the effect of bit errors above and below checksums: rejected, without effect, or
     /// silently wrong
     Corruption(CorruptionArgs),
-    /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other
+    /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6, its formulas, and other
     /// protocols
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
@@ -268,8 +268,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) capture: bool,
 
-    /// Simulate the same messages over the same emulated network, beside the measurement; includes
-    /// --capture
+    /// Simulate the same messages over the same emulated network after the measurement, and compare
+    /// both; includes --capture
     #[arg(long)]
     pub(crate) predict: bool,
 

@@ -74,14 +74,14 @@ fn configuration(
              c2s_direct_tls_ports = {{ }}\n\
              c2s_require_encryption = false\n"
         ),
-        Some(it) => format!(
+        Some(encryption) => format!(
             "modules_disabled = {{ \"s2s\", \"offline\" }}\n\
              c2s_ports = {{ }}\n\
              c2s_direct_tls_ports = {{ {port} }}\n\
              c2s_direct_tls_ssl = {{ certificate = [==[{}]==], key = [==[{}]==] }}\n\
              c2s_require_encryption = true\n",
-            it.certificate.display(),
-            it.key.display()
+            encryption.certificate.display(),
+            encryption.key.display()
         ),
     };
     // The default limit of a stanza is 256 KiB.

@@ -124,15 +124,15 @@ fn configuration(ports: Ports, nodelay: bool, encryption: Option<&Encryption>) -
             "listeners.tcp.1 = {amqp}\ntcp_listen_options.nodelay = \
              {nodelay}\nmqtt.listeners.tcp.1 = {mqtt}\n"
         ),
-        Some(it) => format!(
+        Some(encryption) => format!(
             "listeners.tcp = none\nlisteners.ssl.1 = {amqp}\ntcp_listen_options.nodelay = \
              {nodelay}\n\
              mqtt.listeners.tcp = none\nmqtt.listeners.ssl.1 = {mqtt}\n\
              ssl_options.cacertfile = {certificate}\nssl_options.certfile = {certificate}\n\
              ssl_options.keyfile = {key}\nssl_options.verify = verify_none\n\
              ssl_options.versions.1 = tlsv1.3\n",
-            certificate = it.certificate.display(),
-            key = it.key.display(),
+            certificate = encryption.certificate.display(),
+            key = encryption.key.display(),
         ),
     };
     format!(

@@ -71,13 +71,14 @@ impl TimeProfile {
 
     /// The points, in the order of time.
     pub fn points(&self) -> impl Iterator<Item = ProfilePoint> + '_ {
-        self.intervals.iter().enumerate().map(|(place, it)| {
-            let has_arrived = it.arrived > 0;
+        self.intervals.iter().enumerate().map(|(place, messages)| {
+            let has_arrived = messages.arrived > 0;
             ProfilePoint {
                 at: self.start + self.interval.mul_f64(place as f64 + 0.5),
-                mean: has_arrived.then(|| Duration::from_secs_f64(it.sum / it.arrived as f64)),
-                max: has_arrived.then_some(it.max),
-                missing: it.missing,
+                mean: has_arrived
+                    .then(|| Duration::from_secs_f64(messages.sum / messages.arrived as f64)),
+                max: has_arrived.then_some(messages.max),
+                missing: messages.missing,
             }
         })
     }

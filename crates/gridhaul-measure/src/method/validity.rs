@@ -10,8 +10,9 @@ use super::summary::Summary;
 /// between messages.
 const TOLERATED: f64 = 0.1;
 
-/// Lateness that invalidates no latency, however small its median: a sixth of the smallest limit of
-/// an application class, 0.6 ms, and no more than the time in which a receiving thread wakes up.
+/// Lateness that invalidates no latency, however small its median. The smallest limit of an
+/// application class is 0.6 ms: this is a sixth of it, and no more than the time in which a
+/// receiving thread wakes up.
 const NEGLIGIBLE: Duration = Duration::from_micros(100);
 
 /// A reason for which a part of the result is invalid.

@@ -67,8 +67,12 @@ impl Selection {
             protocol @ (ProtocolUnderTest::SampledValues(_) | ProtocolUnderTest::Goose(_)) => {
                 Self::Frames(frames(protocol))
             }
-            ProtocolUnderTest::Mqtt(it) => broker(mqtt(Version::V3, it.qos), &it.connection),
-            ProtocolUnderTest::Mqtt5(it) => broker(mqtt(Version::V5, it.qos), &it.connection),
+            ProtocolUnderTest::Mqtt(mqtt_options) => {
+                broker(mqtt(Version::V3, mqtt_options.qos), &mqtt_options.connection)
+            }
+            ProtocolUnderTest::Mqtt5(mqtt_options) => {
+                broker(mqtt(Version::V5, mqtt_options.qos), &mqtt_options.connection)
+            }
             ProtocolUnderTest::Amqp091(amqp) => {
                 let (prefetch, persistent) = (amqp.prefetch, amqp.persistent);
                 let protocol = Amqp091 { prefetch, persistent, ..Amqp091::default() };

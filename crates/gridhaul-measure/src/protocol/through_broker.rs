@@ -19,9 +19,9 @@ use super::{
 use crate::place::{Site, Sites};
 use crate::settings::Settings;
 
-/// Longest message that is handed to a broker, in bytes, so that the queues of a client stay
+/// Bytes of the longest message that is handed to a broker, so that the queues of a client stay
 /// bounded.
-const LONGEST: usize = 1 << 20;
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Domain of a user of XMPP without one.
 const DOMAIN: &str = "localhost";
@@ -71,6 +71,7 @@ impl Protocol for ThroughBroker {
             let publisher = self.publisher(&both);
             (both, publisher)
         } else {
+            // The subscriber first: a broker drops messages without a subscriber.
             let mut subscriber = start(&sites.subscriber, Role::SUBSCRIBER)?;
             let client = start(&sites.from, Role::PUBLISHER)?;
             let publisher = self.publisher(&client);
@@ -139,7 +140,7 @@ impl ThroughBroker {
 
     /// A sending handle of a client.
     fn publisher(&self, client: &ClientSubscriber) -> Box<dyn Publisher> {
-        Box::new(client.publisher(self.clients.reconnect.queue, LONGEST))
+        Box::new(client.publisher(self.clients.reconnect.queue, MESSAGE_BYTES_MAX))
     }
 
     /// Starts a client at an end of the network and waits until it is connected.

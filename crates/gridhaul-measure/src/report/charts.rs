@@ -45,8 +45,9 @@ fn cumulative(run: &Run) -> LineChart {
     let latencies = run
         .distributions()
         .into_iter()
-        .filter(|(name, it)| *name != "generator lateness" && it.count() > 0);
-    let mut chart = latencies.fold(chart, |chart, (name, it)| chart.with(series(name, it)));
+        .filter(|(name, latency)| *name != "generator lateness" && latency.count() > 0);
+    let mut chart =
+        latencies.fold(chart, |chart, (name, latency)| chart.with(series(name, latency)));
     if let Some(floor) = run.floor.as_ref().filter(|floor| floor.count() > 0) {
         chart = chart.with(series("floor (null protocol)", floor));
     }

@@ -12,7 +12,7 @@ use crate::run::Run;
 pub(super) fn table(run: &Run) -> TextTable {
     let summary = &run.outcome.summary;
     let measured = run.distributions();
-    let mut rows: Vec<_> = measured.into_iter().map(|(name, it)| row(name, it)).collect();
+    let mut rows: Vec<_> = measured.into_iter().map(|(name, latency)| row(name, latency)).collect();
     rows.extend(summary.kernel.as_deref().into_iter().flat_map(kernel_rows));
     rows.extend(run.floor.as_ref().map(|floor| row("floor (null protocol)", floor)));
     let counts = summary.counts;

@@ -19,7 +19,7 @@ pub(super) fn table(prediction: &Prediction) -> TextTable {
         })
     });
     TextTable {
-        title: "Prediction beside measurement".into(),
+        title: "Prediction compared with measurement".into(),
         headers: LATENCY_HEADERS.map(String::from).to_vec(),
         rows: rows.collect(),
         key_columns: 1,
@@ -50,12 +50,13 @@ pub(super) fn chart(prediction: &Prediction) -> LineChart {
     let values = both.into_iter().flat_map(Distribution::cumulative);
     let values = values.map(|(value, _)| value.as_secs_f64());
     let chart = LineChart::new(
-        "Publisher to subscriber: prediction beside measurement",
+        "Publisher to subscriber: prediction compared with measurement",
         axis_for_range(Axis::new("latency", "s"), values),
         Axis::new("share of the messages", "").including(0.0),
     );
     let series = |name: &str, distribution: &Distribution| {
-        let points = distribution.cumulative().map(|(it, share)| (it.as_secs_f64(), share));
+        let points =
+            distribution.cumulative().map(|(latency, share)| (latency.as_secs_f64(), share));
         LineSeries::new(name, points).stroke(Stroke::Step)
     };
     [("measured", &prediction.measured.whole), ("predicted", &prediction.predicted.whole)]

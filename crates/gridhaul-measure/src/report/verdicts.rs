@@ -104,14 +104,14 @@ impl Verdicts {
             let class = &first.class;
             let unchecked = if class.checked { "" } else { " *" };
             let path = path_name(first.path);
-            let unsuccessful = first.judged.and_then(|(it, _)| it.unsuccessful.upper);
+            let unsuccessful = first.judged.and_then(|(evidence, _)| evidence.unsuccessful.upper);
             let cells = [
                 format!("{}{unchecked}", class.name),
                 format!("{}, {}", class.standard, class.edition),
                 path.to_owned(),
                 millis(Some(first.limit)),
             ];
-            let bound = first.judged.and_then(|(it, _)| it.latency.upper);
+            let bound = first.judged.and_then(|(evidence, _)| evidence.latency.upper);
             let rest = [
                 millis(bound),
                 unsuccessful
@@ -277,20 +277,20 @@ fn verdict_text(verdict: Option<Verdict>) -> String {
     }
 }
 
-fn judgement(it: &Judgement) -> Value {
+fn judgement(judgement: &Judgement) -> Value {
     let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
     let mut value = json!({
-        "class": it.class.name,
-        "standard": it.class.standard,
-        "edition": it.class.edition,
-        "application": it.class.application,
-        "source": it.class.source,
-        "checked": it.class.checked,
-        "path": path_name(it.path),
-        "limit_s": it.limit.as_secs_f64(),
-        "quantile": it.share,
+        "class": judgement.class.name,
+        "standard": judgement.class.standard,
+        "edition": judgement.class.edition,
+        "application": judgement.class.application,
+        "source": judgement.class.source,
+        "checked": judgement.class.checked,
+        "path": path_name(judgement.path),
+        "limit_s": judgement.limit.as_secs_f64(),
+        "quantile": judgement.share,
     });
-    let Some((evidence, verdict)) = it.judged else {
+    let Some((evidence, verdict)) = judgement.judged else {
         value["verdict"] = "not_measured".into();
         return value;
     };

@@ -31,7 +31,7 @@ const PACKET_MAX: usize = 65_600;
 /// Time between two readings of the capture. The kernel records the times of the packets.
 const INTERVAL: time::Duration = time::Duration::from_millis(10);
 
-/// Time between the connection and the first message.
+/// Time between the connection and the first message, in which the threads of the run start.
 const LEAD: Duration = Duration::from_millis(200);
 
 /// Time after the last arrival for acknowledgements that are delayed, at most 200 ms in Linux, and

@@ -30,7 +30,7 @@ pub struct Evidence {
     pub unsuccessful: Bounds<f64>,
 }
 
-/// Judgement of one application.
+/// Verdict on one application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
@@ -47,7 +47,8 @@ pub enum Verdict {
         reason: Reason,
         /// Number of messages.
         messages: u64,
-        /// Least number of messages that can meet the limit in question. The bounds may need more.
+        /// Minimum number of messages that can meet the limit in question. The bounds may need
+        /// more.
         messages_needed: u64,
     },
 }

@@ -122,7 +122,9 @@ fn a_prediction_and_the_legs_are_beside_the_measurement() {
     assert!((0.0025..0.003).contains(&least("predicted").unwrap()), "{prediction}");
     assert!((0.0025..0.5).contains(&least("measured").unwrap()), "{prediction}");
     let page = fs::read_to_string(desk.path().join("results/report.html")).unwrap();
-    for text in ["Prediction beside measurement", "Path of the messages", "the network explains"] {
+    for text in
+        ["Prediction compared with measurement", "Path of the messages", "the network explains"]
+    {
         assert!(page.contains(text), "{text}");
     }
     for chart in ["path", "prediction"] {
@@ -293,14 +295,24 @@ fn a_matrix_measures_all_combinations_and_keeps_the_others_if_one_fails() {
     let document: Value = serde_json::from_slice(&done.stdout).unwrap();
     let measurements = document["measurements"].as_array().unwrap();
     assert_eq!(measurements.len(), 6);
-    for it in &measurements[..4] {
-        assert_eq!((&it["result"]["messages"], &it["error"]), (&20.into(), &Value::Null), "{it}");
-        assert!(it["parameters"]["broker"].is_null(), "{it}");
-        let log = format!("results/{}/messages/part-00000.parquet", it["folder"].as_str().unwrap());
-        assert!(desk.path().join(log).is_file(), "{it}");
+    for measurement in &measurements[..4] {
+        assert_eq!(
+            (&measurement["result"]["messages"], &measurement["error"]),
+            (&20.into(), &Value::Null),
+            "{measurement}"
+        );
+        assert!(measurement["parameters"]["broker"].is_null(), "{measurement}");
+        let log = format!(
+            "results/{}/messages/part-00000.parquet",
+            measurement["folder"].as_str().unwrap()
+        );
+        assert!(desk.path().join(log).is_file(), "{measurement}");
     }
-    for it in &measurements[4..] {
-        assert!(it["error"].as_str().unwrap().contains("cannot connect by mqtt"), "{it}");
+    for measurement in &measurements[4..] {
+        assert!(
+            measurement["error"].as_str().unwrap().contains("cannot connect by mqtt"),
+            "{measurement}"
+        );
     }
     let results = desk.path().join("results");
     let written = fs::read_to_string(results.join("matrix.json")).unwrap();

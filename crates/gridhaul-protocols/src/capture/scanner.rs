@@ -4,12 +4,12 @@ use gridhaul_scenario::units::Instant;
 use memchr::memmem;
 
 use super::decoder::Decoder;
-use crate::message_header::{HEADER_BYTES, Header};
+use crate::message_header::{HEADER_BYTES, Header, SEQUENCE};
 use crate::settings::DirectKind;
 
 /// Bytes of a header up to the end of the sequence number, by which the start of a message is
 /// recognised.
-const IDENTIFIER: usize = 12;
+const IDENTIFIER: usize = SEQUENCE.end;
 
 /// Finds messages in the bytes of one direction of a connection. What a protocol puts between
 /// messages is skipped; the bytes of a protocol that divides or encodes messages are decoded first.
@@ -97,6 +97,7 @@ impl MessageScanner {
                     found(header.sequence);
                     self.bytes
                 }
+                // The number of the run has occurred by chance, or the message is corrupt.
                 _ => 1,
             };
         }
@@ -105,7 +106,7 @@ impl MessageScanner {
     }
 
     fn sequence(&self, bytes: &[u8]) -> Option<u64> {
-        bytes.get(4..)?.first_chunk().map(|sequence| u64::from_be_bytes(*sequence))
+        bytes.get(SEQUENCE)?.first_chunk().map(|sequence| u64::from_be_bytes(*sequence))
     }
 }
 

@@ -107,9 +107,10 @@ mod tests {
         }
         let times: Vec<_> = sent.iter().map(|(time, _)| *time).collect();
         assert_eq!(times, [0, 4, 12, 28, 48, 68]);
-        let lifetimes: Vec<_> = sent.iter().map(|(_, it)| it.time_allowed_to_live_ms).collect();
+        let lifetimes: Vec<_> =
+            sent.iter().map(|(_, goose)| goose.time_allowed_to_live_ms).collect();
         assert_eq!(lifetimes, [8, 16, 32, 40, 40, 40]);
-        assert!(sent.iter().map(|(_, it)| it.sequence_number).eq(0..6));
+        assert!(sent.iter().map(|(_, goose)| goose.sequence_number).eq(0..6));
         let now = Instant::ZERO + Duration::from_millis(70);
         publisher.handle_event(now);
         let message = publisher.poll_send(now).unwrap();

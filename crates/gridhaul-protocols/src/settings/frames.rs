@@ -88,7 +88,9 @@ impl FrameStream {
             FrameContent::SampledValues { light_edition: Some(0) } => {
                 Err("light_edition: expected at least one sample per second".into())
             }
-            FrameContent::Goose { retransmission: Some(it) } if it.shortest < INTERVAL_MIN => {
+            FrameContent::Goose { retransmission: Some(schedule) }
+                if schedule.shortest < INTERVAL_MIN =>
+            {
                 Err(format!("retransmission: expected at least {INTERVAL_MIN}"))
             }
             FrameContent::SampledValues { .. } | FrameContent::Goose { .. } => Ok(()),

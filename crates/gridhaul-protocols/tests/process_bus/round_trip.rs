@@ -206,7 +206,7 @@ fn goose_pdus() -> impl Strategy<Value = GoosePdu> {
 fn data() -> impl Strategy<Value = Data> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Data::Boolean),
-        (0..8_u8, vec(any::<u8>(), 1..4)).prop_map(|(unused, it)| Data::BitString(unused, it)),
+        (0..8_u8, vec(any::<u8>(), 1..4)).prop_map(|(unused, bits)| Data::BitString(unused, bits)),
         any::<i64>().prop_map(Data::Integer),
         any::<u32>().prop_map(Data::Unsigned),
         any::<f32>().prop_map(Data::Float),

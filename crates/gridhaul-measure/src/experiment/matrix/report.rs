@@ -14,10 +14,11 @@ const NUMBERS: [&str; 9] =
 
 /// A row for each measurement.
 pub(super) fn table(axes: &[Axis], done: &[Done]) -> TextTable {
-    let rows = done.iter().enumerate().map(|(number, it)| {
-        let values = it.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.into()));
+    let rows = done.iter().enumerate().map(|(number, measurement)| {
+        let values =
+            measurement.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.into()));
         let keys = std::iter::once((number + 1).to_string()).chain(values);
-        keys.chain(numbers(it)).collect()
+        keys.chain(numbers(measurement)).collect()
     });
     let headings = axes.iter().map(|axis| axis.name.as_str());
     TextTable {
@@ -42,11 +43,11 @@ pub(super) fn html(axes: &[Axis], done: &[Done], table: &TextTable) -> String {
         rows: done
             .iter()
             .enumerate()
-            .map(|(number, it)| {
+            .map(|(number, measurement)| {
                 vec![
                     (number + 1).to_string(),
-                    it.command.clone(),
-                    it.error.clone().unwrap_or_default(),
+                    measurement.command.clone(),
+                    measurement.error.clone().unwrap_or_default(),
                 ]
             })
             .collect(),
@@ -66,25 +67,25 @@ pub(super) fn html(axes: &[Axis], done: &[Done], table: &TextTable) -> String {
 }
 
 fn numbers(done: &Done) -> Vec<String> {
-    let Some(it) = &done.result else {
+    let Some(result) = &done.result else {
         let reason = if done.error.is_some() { "failed" } else { "no message arrived" };
         return std::iter::once(reason.into())
             .chain(vec![String::new(); NUMBERS.len() - 1])
             .collect();
     };
-    let mark = if it.invalid.is_empty() { "" } else { " *" };
+    let mark = if result.invalid.is_empty() { "" } else { " *" };
     let times = [
-        Some(it.p2_s),
-        Some(it.p25_s),
-        it.p50_s,
-        Some(it.p75_s),
-        Some(it.p98_s),
-        Some(it.max_s),
-        Some(it.mean_s),
+        Some(result.p2_s),
+        Some(result.p25_s),
+        result.p50_s,
+        Some(result.p75_s),
+        Some(result.p98_s),
+        Some(result.max_s),
+        Some(result.mean_s),
     ];
     let ms = times
         .map(|time| time.map_or_else(|| UNKNOWN.into(), |seconds| format!("{:.3}", seconds * 1e3)));
-    let counts = [format!("{}{mark}", it.messages), it.missing.to_string()];
+    let counts = [format!("{}{mark}", result.messages), result.missing.to_string()];
     counts.into_iter().chain(ms).collect()
 }
 

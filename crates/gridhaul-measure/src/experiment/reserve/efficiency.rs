@@ -76,8 +76,15 @@ pub fn payloads(comparisons: &[Comparison]) -> TextTable {
 /// One message in each protocol.
 #[must_use]
 pub fn one_message(payload: u64) -> TextTable {
-    let rows = message_sizes(payload).into_iter().map(|(name, it)| {
-        let layers = [it.ethernet, it.ip, it.transport, it.protocol, it.payload, it.total()];
+    let rows = message_sizes(payload).into_iter().map(|(name, sizes)| {
+        let layers = [
+            sizes.ethernet,
+            sizes.ip,
+            sizes.transport,
+            sizes.protocol,
+            sizes.payload,
+            sizes.total(),
+        ];
         std::iter::once(name.to_owned()).chain(layers.map(|bytes| format!("{bytes}"))).collect()
     });
     let headers = ["protocol", "Ethernet", "IPv4", "TCP/UDP", "protocol", "payload", "total"];

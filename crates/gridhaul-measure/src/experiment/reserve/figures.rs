@@ -151,12 +151,12 @@ fn figure_9(tables: &Tables, series: &[Measured]) -> Chart {
         layers.iter_mut().zip(bytes).for_each(|(layer, bytes)| layer.push(bytes));
     };
     for column in &tables.column {
-        let it = &column.bytes;
-        let report = [it.ethernet, it.ip, it.transport, it.protocol, it.payload];
+        let bytes = &column.bytes;
+        let report = [bytes.ethernet, bytes.ip, bytes.transport, bytes.protocol, bytes.payload];
         add(format!("{}: report", column.name), report);
-        for it in series.iter().filter(|measured| measured.column == column.name) {
-            let broker = if it.broker == "mosquitto" { ", mosquitto" } else { "" };
-            add(format!("{}: measured{broker}", column.name), measured_layers(it));
+        for measured in series.iter().filter(|measured| measured.column == column.name) {
+            let broker = if measured.broker == "mosquitto" { ", mosquitto" } else { "" };
+            add(format!("{}: measured{broker}", column.name), measured_layers(measured));
         }
     }
     let names = ["Ethernet", "IPv4", "TCP", "protocol", "payload"];
@@ -171,15 +171,15 @@ fn figure_9(tables: &Tables, series: &[Measured]) -> Chart {
 
 /// Bytes of a message in Ethernet with VLAN tag, IP, TCP, protocol and payload, the payload counted
 /// once.
-pub(super) fn measured_layers(it: &Measured) -> [f64; 5] {
-    let found = it.phases.messages;
-    let per_message = |bytes: u64| it.per_message(bytes);
-    let protocol = per_message(found.application) - it.payload_bytes;
+pub(super) fn measured_layers(measured: &Measured) -> [f64; 5] {
+    let found = measured.phases.messages;
+    let per_message = |bytes: u64| measured.per_message(bytes);
+    let protocol = per_message(found.application) - measured.payload_bytes;
     [
         per_message(found.ethernet + found.vlan),
         per_message(found.ip),
         per_message(found.transport),
         protocol,
-        it.payload_bytes,
+        measured.payload_bytes,
     ]
 }

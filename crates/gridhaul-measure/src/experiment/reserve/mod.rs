@@ -226,7 +226,11 @@ fn report(summary: &str, charts: Vec<Chart>, tables: &[TextTable]) -> String {
     sections.extend(statements.iter().map(Section::Table));
     sections.push(Section::Charts("Figures", charts));
     sections.extend(others.iter().map(Section::Table));
-    page("RESERVE D4.6 beside measurements", "Project RESERVE, deliverable D4.6, 2018", &sections)
+    page(
+        "RESERVE D4.6 compared with measurements",
+        "Project RESERVE, deliverable D4.6, 2018",
+        &sections,
+    )
 }
 
 /// Measurements that failed, with their reasons: nothing is known of them.

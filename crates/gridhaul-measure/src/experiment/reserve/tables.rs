@@ -180,16 +180,16 @@ pub(super) fn table_4(tables: &Tables, series: &[Measured]) -> TextTable {
                 String::new(),
             ]);
         }
-        for it in own {
-            let total = it.phases.total();
-            let seconds = it.messages as f64 / 100.0;
-            let edges = it.phases.opening.packets + it.phases.closing.packets;
+        for measured in own {
+            let total = measured.phases.total();
+            let seconds = measured.messages as f64 / 100.0;
+            let edges = measured.phases.opening.packets + measured.phases.closing.packets;
             let cells = [
-                format!("measured, {}", source(it)),
+                format!("measured, {}", source(measured)),
                 total.packets.to_string(),
-                it.phases.messages.acknowledgements.to_string(),
+                measured.phases.messages.acknowledgements.to_string(),
                 edges.to_string(),
-                format!("{} of {}", it.delivered, it.messages),
+                format!("{} of {}", measured.delivered, measured.messages),
                 format!("{:.2}", total.bytes() as f64 * 8.0 / 1_024.0 / seconds),
                 format!("{:.2}", total.bytes() as f64 / 1_048_576.0),
             ];
@@ -214,25 +214,26 @@ pub(super) fn table_4(tables: &Tables, series: &[Measured]) -> TextTable {
     )
 }
 
-fn source(it: &Measured) -> &str {
-    if it.broker.is_empty() { "no broker" } else { &it.broker }
+fn source(measured: &Measured) -> &str {
+    if measured.broker.is_empty() { "no broker" } else { &measured.broker }
 }
 
 /// Table 5, printed and measured.
 pub(super) fn measured_table_5(tables: &Tables, series: &[Measured]) -> TextTable {
     let mut rows = Vec::new();
     for column in &tables.column {
-        let it = &column.bytes;
-        let report = [it.ethernet, it.ip, it.transport, it.protocol, it.payload, it.total];
+        let bytes = &column.bytes;
+        let report =
+            [bytes.ethernet, bytes.ip, bytes.transport, bytes.protocol, bytes.payload, bytes.total];
         let row = |source: String, bytes: [String; 6]| {
             [vec![column.name.clone(), source], bytes.to_vec()].concat()
         };
         rows.push(row("report".into(), report.map(|bytes| format!("{bytes}"))));
-        for it in series.iter().filter(|measured| measured.column == column.name) {
-            let [ethernet, ip, transport, protocol, payload] = measured_layers(it);
+        for measured in series.iter().filter(|measured| measured.column == column.name) {
+            let [ethernet, ip, transport, protocol, payload] = measured_layers(measured);
             let total = ethernet + ip + transport + protocol + payload;
             let bytes = [ethernet, ip, transport, protocol, payload, total];
-            let source = format!("measured, {}", source(it));
+            let source = format!("measured, {}", source(measured));
             rows.push(row(source, bytes.map(|bytes| format!("{bytes:.1}"))));
         }
     }

@@ -175,7 +175,7 @@ fn corruption() -> Finding {
 fn missing<'a>(cells: impl Iterator<Item = &'a Cell>) -> (Option<u64>, String) {
     let results = cells.flat_map(Cell::valid);
     let (lost, all) =
-        results.fold((0, 0), |(lost, all), it| (lost + it.missing, all + it.messages));
+        results.fold((0, 0), |(lost, all), result| (lost + result.missing, all + result.messages));
     ((all > 0).then_some(lost), format!("{lost} of {all} messages missing"))
 }
 

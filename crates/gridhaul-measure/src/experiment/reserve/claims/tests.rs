@@ -191,9 +191,9 @@ fn table_4_contains_the_packets_that_open_and_close_connections() {
     let with_ip_bytes_of_amqp = |share: f64| {
         let mut series = series(10_000);
         let of_amqp = series.iter_mut().zip(&columns);
-        for (it, column) in of_amqp.filter(|(_, column)| column.protocol == Protocol::Amqp) {
+        for (measured, column) in of_amqp.filter(|(_, column)| column.protocol == Protocol::Amqp) {
             let lower = column.bytes.ethernet + column.bytes.ip + column.bytes.transport;
-            let traffic = &mut it.phases.messages;
+            let traffic = &mut measured.phases.messages;
             traffic.ip = (share * lower * 10_000.0) as u64 - traffic.ethernet - traffic.transport;
         }
         verdict(&series, "table-5-lower-layers-amqp")

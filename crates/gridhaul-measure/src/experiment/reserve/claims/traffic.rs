@@ -48,31 +48,35 @@ type Compared = fn(&Pair<'_>) -> [f64; 2];
 /// Packets of 10,000 messages. The report's number contains the packets that open and close the
 /// connections.
 const PACKETS: Compared =
-    |(column, it)| [column.packets, scaled(it, |phases| phases.total().packets)];
+    |(column, measured)| [column.packets, scaled(measured, |phases| phases.total().packets)];
 
 /// Traffic in MiB.
-const TRAFFIC: Compared =
-    |(column, it)| [column.traffic_mib, scaled(it, |phases| phases.total().bytes()) / MIB];
+const TRAFFIC: Compared = |(column, measured)| {
+    [column.traffic_mib, scaled(measured, |phases| phases.total().bytes()) / MIB]
+};
 
 /// Bytes of protocol and payload of a message.
-const PROTOCOL: Compared = |(column, it)| {
-    [column.bytes.protocol + column.bytes.payload, it.per_message(it.phases.messages.application)]
+const PROTOCOL: Compared = |(column, measured)| {
+    [
+        column.bytes.protocol + column.bytes.payload,
+        measured.per_message(measured.phases.messages.application),
+    ]
 };
 
 /// Bytes of the lower layers of a message.
-const LOWER: Compared = |(column, it)| {
+const LOWER: Compared = |(column, measured)| {
     let bytes = &column.bytes;
-    let found = it.phases.messages;
+    let found = measured.phases.messages;
     let found = found.ethernet + found.ip + found.transport;
-    [bytes.ethernet + bytes.ip + bytes.transport, it.per_message(found)]
+    [bytes.ethernet + bytes.ip + bytes.transport, measured.per_message(found)]
 };
 
 /// A count of a series as one of 10,000 messages: what passes with the messages is multiplied, what
 /// opens and closes the connections is not.
-fn scaled(it: &Measured, of: impl Fn(&Phases) -> u64) -> f64 {
-    let phases = Phases { messages: Traffic::default(), ..it.phases };
+fn scaled(measured: &Measured, of: impl Fn(&Phases) -> u64) -> f64 {
+    let phases = Phases { messages: Traffic::default(), ..measured.phases };
     let edges = of(&phases) as f64;
-    edges + (of(&it.phases) as f64 - edges) * LONG as f64 / it.messages as f64
+    edges + (of(&measured.phases) as f64 - edges) * LONG as f64 / measured.messages as f64
 }
 
 fn table_4(claim: &str, series: &Series<'_>) -> Option<Finding> {
@@ -117,7 +121,7 @@ fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
         |measured: &Measured, legs: f64| 1.0 - legs * measured.payload_bytes / bytes(measured);
     let sv = |of: &dyn Fn(&Measured) -> f64| {
         let own = series.pairs.iter().find(|(column, _)| !over_tcp(column));
-        own.map_or(f64::NAN, |(_, it)| of(it))
+        own.map_or(f64::NAN, |(_, measured)| of(measured))
     };
     Some(match claim {
         "sv-most-lightweight" => {
@@ -216,20 +220,24 @@ impl Series<'_> {
         holds: impl Fn(f64) -> bool,
     ) -> Finding {
         let own: Vec<_> = self.pairs.iter().filter(|(column, _)| selected(column)).collect();
-        let text = |(column, it): &&Pair<'_>| format!("{} {} {unit}", column.name, rounded(of(it)));
-        let all = own.iter().all(|(_, it)| holds(of(it)));
+        let text = |(column, measured): &&Pair<'_>| {
+            format!("{} {} {unit}", column.name, rounded(of(measured)))
+        };
+        let all = own.iter().all(|(_, measured)| holds(of(measured)));
         self.finding(all, &own.iter().map(text).collect::<Vec<_>>())
     }
 
     /// The bytes of both legs besides the payload are those of the formula, to the byte that
     /// packets of keep-alive take.
     fn besides_the_payload(&self) -> Finding {
-        let over_tcp = self.pairs.iter().filter(|(it, _)| it.protocol != Protocol::SampledValues);
-        let deviation = |(column, it): &Pair<'_>| {
-            let bytes = it.per_message(it.phases.messages.application) - 2.0 * it.payload_bytes;
+        let over_tcp =
+            self.pairs.iter().filter(|(column, _)| column.protocol != Protocol::SampledValues);
+        let deviation = |(column, measured): &Pair<'_>| {
+            let bytes = measured.per_message(measured.phases.messages.application)
+                - 2.0 * measured.payload_bytes;
             let expected = match column.protocol {
                 Protocol::Amqp => AMQP_NAMES.publish_overhead() + AMQP_NAMES.deliver_overhead(),
-                _ => 2 * MQTT_PUBLISH.overhead(it.payload_bytes as u64),
+                _ => 2 * MQTT_PUBLISH.overhead(measured.payload_bytes as u64),
             };
             (column.name.clone(), bytes, expected as f64)
         };
