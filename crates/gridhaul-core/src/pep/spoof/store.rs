@@ -204,3 +204,39 @@ impl Store {
         self.segments.partition_point(|segment| segment.end() <= position)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of 100 bytes that were sent, with these starts.
+    fn sent(starts: &[u64]) -> Store {
+        let mut store = Store::default();
+        for &start in starts {
+            store.insert(start..start + 100, false);
+            assert!(store.next_waiting(u64::MAX).is_some(), "the window is open");
+        }
+        store
+    }
+
+    /// RFC 2018, section 3: a block has "contiguous and isolated" bytes; a segment of which only a
+    /// part has arrived is not selectively acknowledged.
+    #[test]
+    fn only_segments_within_a_block_are_selectively_acknowledged() {
+        let marked = |range: Range<u64>| {
+            let mut marked = Vec::new();
+            sent(&[1, 101, 201, 301]).sack(&range, |segment| marked.push(segment.start));
+            marked
+        };
+        assert_eq!(marked(101..301), [101, 201]);
+        assert_eq!(marked(101..250), [101]);
+        assert_eq!(marked(150..301), [201]);
+    }
+
+    #[test]
+    fn only_data_after_a_missing_byte_is_a_gap() {
+        assert!(!sent(&[1, 101]).has_gap_at(201), "everything before 201 is stored");
+        assert!(sent(&[1, 101, 301]).has_gap_at(201));
+        assert!(!sent(&[]).has_gap_at(1));
+    }
+}
