@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::hop_timer::HopTimer;
-use super::{BufferStatus, Origin, Outgoing, Proxy, Side};
+use super::{BufferStatus, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Flags, Segment, expand};
 
 use self::cache::{Cache, CachedSegment, Insertion};
@@ -38,6 +38,9 @@ pub struct Snoop {
     /// Number of payload bytes that the receiver has acknowledged, and the highest acknowledgement.
     released: u64,
     released_to: Option<u32>,
+    /// Retransmitted segments, and expirations of the retransmission timer.
+    retransmissions: u64,
+    timeouts: u64,
 }
 
 /// State of the stream that is sent over the hop. Positions count from `anchor`.
@@ -112,6 +115,8 @@ impl Snoop {
             sack: false,
             released: 0,
             released_to: None,
+            retransmissions: 0,
+            timeouts: 0,
         }
     }
 
@@ -324,6 +329,7 @@ impl Proxy for Snoop {
             Some(_) if self.timer.exceeds_r2(now) => self.clear(now),
             Some(start) => {
                 self.timer.back_off();
+                self.timeouts += 1;
                 self.retransmit(now, start);
                 self.send_waiting(now, self.hop_limit(), None);
                 self.timer.start(now, self.cache.outstanding() == 1);
@@ -341,6 +347,11 @@ impl Proxy for Snoop {
         let is_cached =
             from != self.toward && len > 0 && self.cache.has_space(&Segment { len, ..*segment });
         is_cached.then_some((first, segment.len))
+    }
+
+    fn add_connection_counters(&self, statistics: &mut Statistics) {
+        statistics.retransmissions[self.toward.index()] += self.retransmissions;
+        statistics.timeouts[self.toward.index()] += self.timeouts;
     }
 
     fn is_finished(&self) -> bool {

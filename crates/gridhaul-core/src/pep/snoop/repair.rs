@@ -85,6 +85,7 @@ impl Snoop {
         let Some(entry) = self.cache.iter_mut().find(|entry| entry.start == start) else { return };
         self.state.transmissions += 1;
         self.state.spurious += 1;
+        self.retransmissions += 1;
         entry.latest_transmission = self.state.transmissions;
         entry.sent_at = now;
         entry.retransmitted = true;

@@ -108,6 +108,7 @@ fn the_first_selective_acknowledgement_triggers_a_retransmission_and_is_not_forw
     harness.wait(Duration::from_millis(1));
     assert_eq!(harness.ack(100, &[(200, 600)]), ["rtx 100"]);
     assert_eq!(harness.ack(600, &[]), ["ack 600 []"]);
+    assert_eq!(harness.snoop.statistics().retransmissions, [0, 2]);
     assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 0);
     assert_eq!(harness.snoop.next_deadline(), Instant::NEVER);
 }
@@ -188,6 +189,8 @@ fn the_timer_retransmits_the_first_segment_until_r2() {
     // The timeout doubles: 60, 120, 240, 480 ms, then 1 s for 100 s.
     assert_eq!(harness.wait(Duration::from_millis(900)).len(), 4);
     assert_eq!(harness.wait(Duration::from_secs(10)).len(), 10);
+    let statistics = harness.snoop.statistics();
+    assert_eq!((statistics.retransmissions, statistics.timeouts), ([0, 15], [0, 15]));
     harness.wait(Duration::from_secs(100));
     assert_eq!(harness.snoop.next_deadline(), Instant::NEVER);
     assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 0);
