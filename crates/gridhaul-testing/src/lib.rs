@@ -1,5 +1,5 @@
 //! Test utilities of several crates: checks for optional tools, scenarios of links with known
-//! results, a scenario with a chain of proxies, free addresses.
+//! results, a scenario with a chain of proxies, connections through such a chain, free addresses.
 //!
 //! Tools are programs, devices and permissions that a machine may lack. A test without its tools is
 //! skipped, except where all tools are required, as in CI.
@@ -10,6 +10,7 @@ mod address;
 pub mod golden;
 mod link_cases;
 mod proxy_chain;
+mod proxy_schedule;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub use address::{free_address, listen};
 pub use link_cases::{ExpectedValue, LinkCase};
 pub use proxy_chain::ProxyChain;
+pub use proxy_schedule::{CloseTime, HostSchedule, ProxySchedule};
 
 /// Environment variable with which a missing tool is an error. `cargo xtask test` sets it in CI.
 const REQUIRE_TOOLS: &str = "GRIDHAUL_REQUIRE_TOOLS";

@@ -2,13 +2,13 @@
 //! blocked.
 
 use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_testing::{CloseTime, HostSchedule, ProxySchedule};
 
 use super::chain::Chain;
-use super::coupled::{CLOSES, Mode, TRANSPARENT_MODES, chain};
+use super::coupled::{MODES, Mode, TRANSPARENT_MODES, chain};
 use super::hop::Impairments;
-use super::host::Application;
+use super::host::{Application, Close};
 use super::stack;
-use crate::pep::Side;
 use crate::random::RandomStream;
 
 /// Payload of a segment. It is small because the harness stores and checks every byte.
@@ -22,24 +22,41 @@ const TIME: Duration = Duration::from_secs(300);
 /// A chain with applications and impairments, all determined by the seed.
 fn random_chain(mode: Mode, seed: u64) -> Chain {
     let mut random = RandomStream::named(seed, 0, "chain", 0, "case");
-    let mut between = |low: u64, high: u64| low + random.below(high - low + 1);
-    // In segments, buffers and windows have 1.5 to 20, and the data has at most 30.
-    let proxies = [1, 2, 3, 7][between(0, 3) as usize];
-    let buffers: Vec<u32> = (0..proxies).map(|_| between(12, 120) as u32).collect();
-    let window = between(12, 160) as u32;
-    let closes = CLOSES[between(0, 5) as usize];
-    let applications = Side::BOTH.map(|side| {
-        let slow = between(0, 4) == 0;
-        let reads = (between(5, 32), Duration::from_millis(between(100, 900)));
-        let size = between(0, 240);
-        Application { reads: slow.then_some(reads), ..Application::new(size, closes[side.index()]) }
-    });
-    let handshake = between(0, 1) == 0;
-    let impairments = Impairments::random(seed, 0.1, 0.2, SEGMENTS);
-    let hosts = stack(MSS, window);
+    let between = |low: u64, high: u64| low + random.below(high - low + 1);
+    let schedule = ProxySchedule::random(u64::from(MSS), between);
+    scheduled(mode, MSS, &schedule, Impairments::random(seed, 0.1, 0.2, SEGMENTS))
+}
+
+/// The chain of a schedule with segments of `mss` bytes.
+fn scheduled(mode: Mode, mss: u32, schedule: &ProxySchedule, impairments: Impairments) -> Chain {
+    let buffers: Vec<u32> = schedule.buffers.iter().map(|&buffer| buffer as u32).collect();
+    let hosts = stack(mss, schedule.window as u32);
+    let applications = schedule.hosts.map(application);
+    let handshake = schedule.handshake;
     let mut chain = chain(mode, &buffers, &hosts, applications, handshake, impairments);
-    chain.closes_end_to_end = true;
+    chain.closes_end_to_end = mode != Mode::Split;
     chain
+}
+
+fn application(host: HostSchedule) -> Application {
+    let close = match host.closes {
+        CloseTime::AtOnce => Close::AtOnce,
+        CloseTime::AfterPeer => Close::AfterPeer,
+        CloseTime::Never => Close::Never,
+    };
+    let reads = host.reads.map(|(bytes, millis)| (bytes, Duration::from_millis(millis)));
+    Application { reads, ..Application::new(host.writes, close) }
+}
+
+#[test]
+fn every_close_is_complete_over_chains_of_every_length() {
+    for mode in MODES {
+        for schedule in ProxySchedule::closes_of_chains(100) {
+            let mut chain = scheduled(mode, 100, &schedule, Impairments::none());
+            chain.run_to_completion();
+            assert!(chain.now < Instant::ZERO + TIME, "{mode:?}, {schedule:?}");
+        }
+    }
 }
 
 fn lose_nothing(mode: Mode, schedules: std::ops::Range<u64>) {
