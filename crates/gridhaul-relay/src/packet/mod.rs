@@ -4,7 +4,8 @@
 //! [`Engine`] takes the frames that an interface has received. It either returns
 //! [`Handling::Forward`] (the frame belongs to no connection of a proxy, and the caller forwards it
 //! unchanged) or writes frames of its own into [`OutgoingFrames`]. A rule selects the proxy of a
-//! connection when its SYN arrives; a connection whose SYN was not seen is forwarded unchanged.
+//! connection when its SYN arrives. A connection whose SYN was not seen is forwarded unchanged, and
+//! soon after the start observed as well, because an earlier relay may have lost some of its bytes.
 //!
 //! Call order: after [`Engine::handle_frame`] and [`Engine::handle_timeout`], the caller sends all
 //! frames of [`Engine::outgoing`] and clears them.
@@ -23,6 +24,7 @@ mod key;
 mod output;
 mod path_mtu;
 mod rule;
+mod split_observer;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use gridhaul_scenario::scenario::{IpVersion, Profile, ProxyMode, Stack};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
 use super::BridgePort;
+use super::split_observer::SplitObserver;
 
 /// A rule of the configuration.
 #[derive(Debug, Clone)]
@@ -127,6 +128,23 @@ impl ProxyBuilder {
             ProxyMode::Ack | ProxyMode::None => {
                 Box::new(AckFilter::new(served, rule.max_ack_delay))
             }
+        }
+    }
+
+    /// A proxy that only forwards, for a connection that was opened through an earlier relay; `None`
+    /// if the end of that relay concerns no connection of the rule.
+    pub(super) fn build_observer(
+        &mut self,
+        (number, rule): (usize, &Rule),
+        connection: &NewConnection,
+    ) -> Option<Box<dyn Proxy>> {
+        let limit = MssLimit::of_hosts([connection.client_mss; 2]);
+        let mut params = || self.params(number, rule, connection);
+        match rule.mode {
+            ProxyMode::Reflect => Some(Box::new(Reflect::observing(params(), limit, rule.buffer))),
+            ProxyMode::Spoof => Some(Box::new(Spoof::observing(params(), limit, rule.buffer))),
+            ProxyMode::Split => Some(Box::new(SplitObserver::default())),
+            ProxyMode::Snoop | ProxyMode::Ack | ProxyMode::None => None,
         }
     }
 

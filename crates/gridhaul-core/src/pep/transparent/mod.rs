@@ -79,6 +79,15 @@ impl<R: Relay> Transparent<R> {
         }
     }
 
+    /// A proxy for an open connection that it must not join, because the window scales of the hosts
+    /// are unknown. It forwards all segments, and resets both hosts if bytes that an earlier proxy
+    /// has acknowledged are lost. The next connection begins as with [`Self::new`].
+    #[must_use]
+    pub fn observing(params: Arc<StackParams>, hosts: MssLimit, buffer: Bytes) -> Self {
+        let phase = Phase::Forwarding(HandshakeMonitor::of_open_connection());
+        Self { phase, ..Self::new(params, hosts, buffer) }
+    }
+
     /// A proxy in a connection that exists from the start, without handshake and timestamps. `isns`
     /// are the initial sequence numbers of client and server, `next` the parameters of the next
     /// hops on both sides, which determine their first windows.

@@ -47,6 +47,11 @@ pub struct EntryState {
 }
 
 impl HandshakeMonitor {
+    /// Observes a connection that the proxy must not join.
+    pub(super) fn of_open_connection() -> Self {
+        Self { cannot_engage: true, ..Self::default() }
+    }
+
     /// Observes a segment that is about to be forwarded, and limits its window to `buffer`.
     pub(super) fn on_forward(
         &mut self,

@@ -42,6 +42,8 @@ pub(super) struct Connection {
     last_segment: Instant,
     /// The client has answered SYN-ACK.
     is_open: bool,
+    /// The connection was opened through an earlier relay: its segments are forwarded.
+    is_observed: bool,
     /// The connection is in the list of those at risk.
     pub(super) is_reported: bool,
 }
@@ -98,6 +100,10 @@ pub(super) struct Limits {
 /// Longest time until a handshake is complete: SYN of Linux is retransmitted for 131 s.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(135);
 
+/// Time without segments after which an observed connection is forgotten: longer than the largest
+/// retransmission timeout of Linux (`TCP_RTO_MAX`, 120 s).
+const OBSERVATION_LIMIT: Duration = Duration::from_secs(130);
+
 /// Time for which a closed connection is kept: if the acknowledgement of FIN is lost, the proxy
 /// answers the next FIN. A host that has already forgotten the connection would reset it.
 const LINGER: Duration = Duration::from_secs(15);
@@ -122,6 +128,7 @@ impl Connection {
             opened_at: now,
             last_segment: now,
             is_open: false,
+            is_observed: false,
             is_reported: false,
         };
         if let Some((isns, _)) = own {
@@ -132,6 +139,17 @@ impl Connection {
             }
         }
         connection
+    }
+
+    /// The same connection, opened through an earlier relay. Its proxy only forwards.
+    pub(super) const fn observed(mut self) -> Self {
+        (self.is_open, self.is_observed) = (true, true);
+        self
+    }
+
+    /// Whether SYN begins another connection with another proxy.
+    pub(super) fn may_be_replaced(&self) -> bool {
+        self.is_over() || self.is_observed
     }
 
     /// The side of the host from which packets arrive at an interface.
@@ -201,7 +219,7 @@ impl Connection {
 
     /// Resets both hosts if bytes are at risk, or if the hosts cannot continue without the proxy.
     pub(super) fn abandon(&mut self, now: Instant, output: &mut Output<'_>) {
-        if self.proxy.bytes_at_risk() > 0 || self.mode == ProxyMode::Split {
+        if self.proxy.bytes_at_risk() > 0 || self.is_terminated() {
             self.proxy.reset();
             self.transmit(now, None, output);
         }
@@ -235,6 +253,7 @@ impl Connection {
         let limit = match self.is_open {
             _ if self.is_over() && self.proxy.lost() > 0 => LINGER_AFTER_LOSS,
             _ if self.is_over() => LINGER,
+            _ if self.is_observed => OBSERVATION_LIMIT.min(limits.idle),
             true => limits.idle,
             false => limits.idle.min(HANDSHAKE_LIMIT),
         };
@@ -264,7 +283,7 @@ impl Connection {
 
     /// The connection, if its hosts would lose bytes or be disconnected if the proxy ended now.
     pub(super) fn at_risk(&self) -> Option<ConnectionAtRisk> {
-        let is_terminated = self.mode == ProxyMode::Split && self.is_open && !self.is_over();
+        let is_terminated = self.is_terminated() && self.is_open && !self.is_over();
         if !is_terminated && self.proxy.bytes_at_risk() == 0 {
             return None;
         }
@@ -297,6 +316,11 @@ impl Connection {
             age: now.since(self.opened_at),
             idle: now.since(self.last_segment),
         }
+    }
+
+    /// Whether both hosts have a connection with the proxy, and cannot continue without it.
+    pub(super) fn is_terminated(&self) -> bool {
+        self.mode == ProxyMode::Split && !self.is_observed
     }
 
     /// Whether the proxy acknowledges data in place of the receiver.

@@ -1,5 +1,6 @@
 //! The bridge as a state machine: frames in, frames out.
 
+mod observation;
 mod opening;
 mod segments;
 
@@ -7,7 +8,6 @@ use std::fmt;
 
 use gridhaul_core::pep::Statistics;
 use gridhaul_core::wire::EthernetHeader;
-use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
 use super::at_risk::{ConnectionAtRisk, Entry, RiskList, RiskState};
@@ -34,6 +34,9 @@ pub struct EngineSettings {
     pub idle_timeout: Duration,
     /// Largest IP packet of each interface.
     pub mtus: [u32; 2],
+    /// Detect the connections that an earlier relay has left without their proxy: to be set if no
+    /// other program resets them.
+    pub detects_losses: bool,
 }
 
 /// Treatment of a frame.
@@ -75,6 +78,8 @@ pub struct Engine {
     /// Initial sequence numbers of proxies that terminate connections (RFC 6528: unpredictable).
     sequence_numbers: Box<dyn FnMut() -> u32 + Send>,
     is_draining: bool,
+    /// When the first frame was handled.
+    started: Option<Instant>,
     at_risk: RiskList,
     /// Space for segments of a large packet, which is reused.
     segments: Vec<u8>,
@@ -95,6 +100,7 @@ impl Engine {
             counters: BridgeCounters::default(),
             sequence_numbers: Box::new(sequence_numbers),
             is_draining: false,
+            started: None,
             at_risk: RiskList::default(),
             segments: Vec::new(),
         }
@@ -102,6 +108,7 @@ impl Engine {
 
     /// Handles a frame that an interface has received.
     pub fn handle_frame(&mut self, now: Instant, from: BridgePort, frame: &Frame<'_>) -> Handling {
+        self.started.get_or_insert(now);
         let handling = match Content::of(frame) {
             Content::Tcp(segment) => self.handle_tcp(now, from, frame, &segment),
             Content::TcpFragment => {
@@ -250,7 +257,7 @@ impl Engine {
     pub fn drain(&mut self, now: Instant) {
         self.is_draining = true;
         let safe = |(number, connection): (u32, &Connection)| {
-            let ends = connection.mode != ProxyMode::Split && connection.bytes_at_risk() == 0;
+            let ends = !connection.is_terminated() && connection.bytes_at_risk() == 0;
             ends.then_some(number)
         };
         let numbers: Vec<_> = self.table.iter().filter_map(safe).collect();

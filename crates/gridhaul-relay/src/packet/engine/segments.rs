@@ -27,12 +27,13 @@ impl Engine {
         let mut found = self.table.find(&key);
         if let Some(number) = found
             && opens
-            && self.table.get(number).is_some_and(Connection::is_over)
+            && self.table.get(number).is_some_and(Connection::may_be_replaced)
         {
             self.end(now, number, EndCause::Closed);
             found = None;
         }
-        if found.is_none() && !opens {
+        let is_observed = found.is_none() && !opens && self.observes(now);
+        if found.is_none() && !opens && !is_observed {
             return Handling::Forward;
         }
         // A corrupt segment must neither be acknowledged nor begin a connection.
@@ -42,6 +43,10 @@ impl Engine {
         }
         let number = match found {
             Some(number) => number,
+            None if is_observed => match self.observe(now, from, key, segment) {
+                Some(number) => number,
+                None => return Handling::Forward,
+            },
             None => match self.open(now, from, key, segment) {
                 Ok(number) => number,
                 Err(cause) => {

@@ -44,6 +44,8 @@ pub(super) fn engine_settings(bridge: &BridgeConfig, mtus: [u32; 2]) -> EngineSe
         memory: bridge.memory,
         idle_timeout: bridge.idle_timeout,
         mtus,
+        // With a lease, the program in the kernel resets the connections of an earlier relay.
+        detects_losses: !bridge.fail_open,
     }
 }
 

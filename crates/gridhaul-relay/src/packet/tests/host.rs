@@ -9,7 +9,7 @@ use gridhaul_core::wire::{
     Transport, VlanTag, write_tcp,
 };
 use gridhaul_scenario::scenario::{IpVersion, Profile, Stack};
-use gridhaul_scenario::units::{Bytes, Instant, WindowSize};
+use gridhaul_scenario::units::{Bytes, Duration, Instant, WindowSize};
 
 use crate::packet::BridgePort;
 
@@ -26,6 +26,10 @@ pub(super) struct Host {
     /// Window scale of each end.
     scales: [Option<u8>; 2],
     has_written: bool,
+    has_closed: bool,
+    /// Bytes that the application has read, and when it reads again.
+    read: u64,
+    next_read: Instant,
     /// Frames with data and pure acknowledgements that have arrived.
     pub(super) data_frames: u64,
     pub(super) acknowledgements: u64,
@@ -41,6 +45,10 @@ pub(super) struct Plan {
     pub(super) opens: bool,
     pub(super) sends: u64,
     pub(super) closes: bool,
+    /// Close after FIN of the peer.
+    pub(super) closes_after_peer: bool,
+    /// Bytes that are read in each interval; `None`: all data is read at once.
+    pub(super) reads: Option<(u64, Duration)>,
     pub(super) mtu: u32,
     /// MTU of the peer, whose MSS option limits segments.
     pub(super) peer_mtu: u32,
@@ -56,6 +64,8 @@ impl Plan {
             opens,
             sends,
             closes: true,
+            closes_after_peer: false,
+            reads: None,
             mtu: 1_500,
             peer_mtu: 1_500,
             window: 200_000,
@@ -93,10 +103,15 @@ impl Host {
         };
         let params = Arc::new(StackParams::resolve_for_ip(&stack, ip));
         let scale = plan.has_window_scale.then(|| params.window_shift());
-        let connection = match plan.opens {
+        let mut connection = match plan.opens {
             true => Connection::connect(params, isn),
             false => Connection::listen(params, isn),
         };
+        let mut next_read = Instant::NEVER;
+        if let Some((_, interval)) = plan.reads {
+            connection.read_on_demand();
+            next_read = Instant::ZERO + interval;
+        }
         let tag = plan.vlan.map(|id| VlanTag { id, ..VlanTag::default() });
         let header = EthernetHeader {
             destination: place.peer_mac,
@@ -115,6 +130,9 @@ impl Host {
             peer_isn: None,
             scales: [scale, None],
             has_written: false,
+            has_closed: false,
+            read: 0,
+            next_read,
             data_frames: 0,
             acknowledgements: 0,
             was_reset: false,
@@ -171,14 +189,44 @@ impl Host {
             self.has_written = true;
             self.connection.write(self.plan.sends);
             if self.plan.closes {
-                self.connection.close();
+                self.close();
             }
+        }
+        if self.plan.closes_after_peer && self.has_finished() && !self.has_closed {
+            self.close();
         }
         let mut frames = Vec::new();
         while let Some(segment) = self.connection.poll_transmit(now) {
             frames.push(self.frame(&segment));
         }
         frames
+    }
+
+    /// Time of the next timeout of the connection or the application.
+    pub(super) fn next_deadline(&self) -> Instant {
+        let is_over = self.connection.state() == State::Closed;
+        if is_over { Instant::NEVER } else { self.connection.next_deadline().min(self.next_read) }
+    }
+
+    /// Handles timers that have expired, and reads.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+        if let Some((bytes, interval)) = self.plan.reads.filter(|_| self.next_read <= now) {
+            let bytes = bytes.min(self.received() - self.read);
+            self.read += bytes;
+            self.connection.read(bytes);
+            self.next_read = now + interval;
+        }
+    }
+
+    /// Whether FIN of the peer has arrived in order.
+    pub(super) fn has_finished(&self) -> bool {
+        self.connection.receiver().finished()
+    }
+
+    fn close(&mut self) {
+        self.has_closed = true;
+        self.connection.close();
     }
 
     /// Bytes that have arrived in order.

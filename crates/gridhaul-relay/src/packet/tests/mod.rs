@@ -5,4 +5,6 @@ mod frames;
 mod host;
 mod limits;
 mod random_faults;
+mod restart;
+mod schedules;
 mod world;

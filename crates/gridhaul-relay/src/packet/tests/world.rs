@@ -58,6 +58,15 @@ pub(super) fn settings(keys: &str) -> EngineSettings {
         memory: config.memory,
         idle_timeout: config.idle_timeout,
         mtus: [1_500; 2],
+        detects_losses: !config.fail_open,
+    }
+}
+
+/// Initial sequence numbers of the proxies.
+pub(super) fn sequence_numbers(mut number: u32) -> impl FnMut() -> u32 + Send + 'static {
+    move || {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        number
     }
 }
 
@@ -69,13 +78,8 @@ pub(super) fn rule(mode: &str) -> String {
 
 impl World {
     pub(super) fn new(settings: EngineSettings) -> Self {
-        let mut number = 0x1234_5678_u32;
-        let sequence_numbers = move || {
-            number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            number
-        };
         Self {
-            engine: Engine::new(settings, sequence_numbers),
+            engine: Engine::new(settings, sequence_numbers(0x1234_5678)),
             now: Instant::ZERO,
             hosts: Vec::new(),
             faults: Faults::default(),
@@ -86,6 +90,12 @@ impl World {
             reports_mtu: false,
             memory_max: 0,
         }
+    }
+
+    /// Replaces the bridge by one without connections.
+    pub(super) fn restart(&mut self, settings: EngineSettings) {
+        let seed = self.next_random() as u32;
+        self.engine = Engine::new(settings, sequence_numbers(seed));
     }
 
     pub(super) fn with_seed(mut self, seed: u64) -> Self {
