@@ -13,7 +13,7 @@ use crate::kernel_congestion_control::{self, KernelCongestionControls};
 use crate::link_emulator::{BridgeStates, Emulator, EmulatorOutcome};
 use crate::network::{NetworkPlan, Testbed};
 use crate::outcome;
-use crate::relay::{Bridges, ProxyRetransmissions, Relays};
+use crate::relay::{Bridges, ProxyCounters, Relays};
 use crate::thread_wakeup::WakeupSchedule;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::unsupported::unsupported_keys;
@@ -128,15 +128,19 @@ impl Emu {
         let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
         let emulator = emulator.bridged_by(&states);
         let proxies = (&mut bridges, &states);
-        let (emulated, traffic, retransmissions) =
+        let (emulated, traffic, counters) =
             self.drive(scenario, (emulator, traffic, proxies), interval, progress)?;
         if progress.is_interrupted() {
             return Ok(None);
         }
         relays.check()?;
         let mut rows = outcome::rows(scenario, plan, &emulated, &traffic);
-        for (flow, count) in retransmissions {
-            rows.flows[flow].push((Metric::ProxyRetransmissions, count as f64));
+        for counters in counters {
+            let (flow, sent) = (counters.flow, counters.retransmissions);
+            rows.flows[flow].push((Metric::ProxyRetransmissions, sent as f64));
+            let missing = traffic.rows[flow].acknowledged_undelivered;
+            let lost = if counters.has_lost { missing.saturating_sub(counters.at_risk) } else { 0 };
+            rows.flows[flow].push((Metric::LostInCrashes, lost as f64));
         }
         let mut warnings = rows.warnings(scenario);
         let corrected = controls.corrected().saturating_sub(corrected_before);
@@ -168,7 +172,7 @@ impl Emu {
         ),
         recorded: Option<Duration>,
         progress: &dyn Progress,
-    ) -> Result<(EmulatorOutcome, TrafficOutcome, ProxyRetransmissions), RunError> {
+    ) -> Result<(EmulatorOutcome, TrafficOutcome, Vec<ProxyCounters>), RunError> {
         let emulator_plan = emulator.plan();
         let counts = emulator_plan.flows.iter().map(|flow| u64::from(flow.count));
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
@@ -211,8 +215,8 @@ impl Emu {
             let traffic = traffic.join().map_err(|_| EmulationError::panicked())?;
             let proxies =
                 proxies.map(|thread| thread.join().map_err(|_| EmulationError::panicked()));
-            let retransmissions = proxies.transpose()?.transpose()?.unwrap_or_default();
-            Ok((emulated?, traffic?, retransmissions))
+            let counters = proxies.transpose()?.transpose()?.unwrap_or_default();
+            Ok((emulated?, traffic?, counters))
         })
     }
 }

@@ -21,7 +21,7 @@ use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::network::{NetworkPlan, RelayLayout, Testbed};
 
-pub(crate) use bridges::{Bridges, ProxyRetransmissions};
+pub(crate) use bridges::{Bridges, ProxyCounters};
 pub(crate) use counters::TcpCounters;
 
 /// The relay daemons of a run. Dropping this value ends them and removes their logs.

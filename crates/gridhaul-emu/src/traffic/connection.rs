@@ -1,7 +1,6 @@
 //! One member of a TCP flow: two sockets and their application.
 
 use std::mem::MaybeUninit;
-use std::net::Shutdown;
 
 use gridhaul_core::load::{Application, Arrival, InFlightMessages};
 use gridhaul_scenario::scenario::FlowEnd;
@@ -88,6 +87,11 @@ impl Connection {
     pub(crate) fn delivered(&self) -> u64 {
         let [responses, delivered] = self.streams.delivered;
         delivered + if self.application.is_dialogue() { responses } else { 0 }
+    }
+
+    /// Bytes of both directions that are acknowledged to their sender and were not delivered.
+    pub(crate) fn acknowledged_undelivered(&self) -> u64 {
+        self.streams.acknowledged_undelivered()
     }
 
     /// The error with which the kernel has aborted the connection, if any.
@@ -212,7 +216,7 @@ impl Connection {
                 Ok(0) => {
                     // The peer has closed; the socket must not wake the loop again.
                     if end == FlowEnd::To {
-                        let _ = socket.shutdown(Shutdown::Write);
+                        self.streams.close_to_end();
                     }
                     break;
                 }

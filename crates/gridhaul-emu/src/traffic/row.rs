@@ -41,6 +41,8 @@ pub(crate) struct RowTraffic {
     /// not accept them.
     pub waiting: Vec<Duration>,
     pub unsent: u64,
+    /// Bytes that are acknowledged to their senders and were not delivered until the end.
+    pub acknowledged_undelivered: u64,
     /// Number of connections that the kernel has aborted, and the first error.
     pub failed: u64,
     pub failure: Option<String>,
@@ -69,6 +71,7 @@ impl RowTraffic {
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
             waiting: Vec::new(),
             unsent: 0,
+            acknowledged_undelivered: 0,
             failed: 0,
             failure: None,
         }
@@ -90,6 +93,7 @@ impl RowTraffic {
         if let Some(transfer) = connection.application.transfer() {
             self.transfers.add(transfer, connection.delivered(), end);
         }
+        self.acknowledged_undelivered += connection.acknowledged_undelivered();
         if let Some(failure) = connection.failure() {
             self.failed += 1;
             self.failure.get_or_insert_with(|| failure.to_owned());

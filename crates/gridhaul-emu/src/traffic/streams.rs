@@ -5,6 +5,7 @@ use std::io;
 use std::net::Shutdown;
 
 use gridhaul_core::load::{Carrier, Message};
+use gridhaul_linux::TcpInfo;
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 use socket2::Socket;
@@ -25,6 +26,8 @@ pub(super) struct Streams {
     pub is_open: bool,
     /// Whether the `from` end shuts down once all written data is accepted.
     closing: bool,
+    /// Whether the `to` end is shut down.
+    to_end_is_closed: bool,
     /// The error with which the kernel has aborted the connection, if any.
     pub failure: Option<String>,
 }
@@ -41,6 +44,7 @@ impl Streams {
             delivered: [0; 2],
             is_open: false,
             closing: false,
+            to_end_is_closed: false,
             failure: None,
         }
     }
@@ -82,6 +86,29 @@ impl Streams {
             // The other end may have reset it meanwhile.
             let _ = socket.shutdown(Shutdown::Write);
         }
+    }
+
+    /// The `from` end has closed: shuts the `to` end down, once. Each call of shutdown(2) reports a
+    /// change of the socket, so that calls in answer to such reports would never end.
+    pub(super) fn close_to_end(&mut self) {
+        if !self.to_end_is_closed
+            && let Some(socket) = &self.sockets[1]
+        {
+            let _ = socket.shutdown(Shutdown::Write);
+            self.to_end_is_closed = true;
+        }
+    }
+
+    /// Bytes of both directions that are acknowledged to their sender and were not delivered.
+    pub(super) fn acknowledged_undelivered(&self) -> u64 {
+        let missing = |from: usize| {
+            let info = self.sockets[from].as_ref().and_then(|socket| TcpInfo::of(socket).ok());
+            // The kernel counts SYN of the end that opens the connection, and FIN.
+            let syn = u64::from(from == 0);
+            let acknowledged = info.map_or(0, |info| info.bytes_acknowledged.saturating_sub(syn));
+            acknowledged.min(self.accepted[from]).saturating_sub(self.delivered[1 - from])
+        };
+        missing(0) + missing(1)
     }
 
     pub(super) fn fail(&mut self, error: &io::Error) {
@@ -152,5 +179,34 @@ impl<T: Observer> Carrier for StreamCarrier<'_, T> {
 
     fn is_open(&self) -> bool {
         self.streams.is_open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_linux::{EventFlags, Poll};
+    use socket2::{Domain, Type};
+
+    use super::*;
+
+    #[test]
+    fn the_close_of_a_finished_connection_wakes_the_loop_only_a_few_times() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let sender = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        sender.connect(&listener.local_addr().unwrap().into()).unwrap();
+        let receiver = Socket::from(listener.accept().unwrap().0);
+        let mut poll = Poll::new().unwrap();
+        let flags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::ET);
+        poll.watch(&receiver, 0, flags).unwrap();
+        sender.shutdown(Shutdown::Write).unwrap();
+        let mut streams = Streams::new(sender);
+        streams.sockets[1] = Some(receiver);
+        let mut events = 0;
+        let limit = std::time::Duration::from_millis(50);
+        while events < 100 && poll.wait::<1>(limit).unwrap().count() > 0 {
+            events += 1;
+            streams.close_to_end();
+        }
+        assert!(events < 10, "{events} events");
     }
 }

@@ -1,5 +1,6 @@
 //! Proxies that the emulator cannot run as relay daemons.
 
+use gridhaul_scenario::relay::BridgeRule;
 use gridhaul_scenario::scenario::{Proxy, ProxyMode, Scenario, Stack};
 
 /// Keys that cannot be honoured, with reasons.
@@ -28,6 +29,14 @@ pub(super) fn unsupported_proxy_keys(scenario: &Scenario) -> Vec<(String, String
         if let Some(flow) = aggregated_flow(scenario, proxy) {
             let reason = format!("flow `{flow}` passes an aggregator as well");
             reject(format!("node.{name}.proxy"), &reason);
+        }
+        if proxy.mode != ProxyMode::Ack && !BridgeRule::BUFFERS.contains(&proxy.buffer.get()) {
+            let reason = "the daemon has buffers from 2560 B to 1 GiB";
+            reject(format!("node.{name}.proxy.buffer"), reason);
+        }
+        if proxy.mode == ProxyMode::Ack && proxy.max_ack_delay > BridgeRule::ACK_DELAY_MAX {
+            let reason = "the daemon delays acknowledgements for at most 200 ms";
+            reject(format!("node.{name}.proxy.max_ack_delay"), reason);
         }
         if let Some(stack) = proxy.stack.as_ref().and_then(|name| scenario.stack.get(name)) {
             for key in other_keys(stack) {

@@ -81,6 +81,27 @@ fn a_crash_is_the_end_of_the_process_and_a_restart_another_one() {
 }
 
 #[test]
+fn a_killed_proxy_loses_the_bytes_that_it_has_acknowledged() {
+    if !is_installed() {
+        return;
+    }
+    // The proxy stores what its slow second hop has not carried yet.
+    for (mode, loses) in [("reflect", true), ("split", true), ("snoop", false)] {
+        let crash = "crash = [{ at = '2 s' }]";
+        let proxy = format!("proxy = {{ mode = '{mode}', buffer = '200 kB', {crash} }}");
+        let text = hops(&proxy, "'bulk'").replacen(
+            "from = 'proxy'\nto = 'far'\nboth = { rate = '10 Mbit/s'",
+            "from = 'proxy'\nto = 'far'\nboth = { rate = '1 Mbit/s'",
+            1,
+        );
+        let Some(answer) = run("duration = '4 s'", &text) else { return };
+        let lost = mean(&answer, "up", Metric::LostInCrashes);
+        assert_eq!(lost > 50_000.0, loses, "{mode}: {lost} bytes lost");
+        assert!(loses || lost == 0.0, "{mode}: {lost} bytes lost");
+    }
+}
+
+#[test]
 fn a_proxy_between_more_than_two_links_is_refused() {
     let keys = |proxy: &str, rest: &str| -> Vec<String> {
         let text = format!("duration = '1 s'\n{}{rest}", hops(proxy, "'bulk'"));
@@ -94,6 +115,10 @@ fn a_proxy_between_more_than_two_links_is_refused() {
     assert_eq!(keys(proxy, third), ["node.proxy.proxy"]);
     let own = "[flow.own]\nfrom = 'proxy'\nto = 'far'\nstack = 'reno'\nload = 'bulk'\n";
     assert_eq!(keys(proxy, own), ["node.proxy.proxy"]);
+    let buffer = "proxy = { mode = 'reflect', buffer = '2 kB' }";
+    assert_eq!(keys(buffer, ""), ["node.proxy.proxy.buffer"]);
+    let delay = "proxy = { mode = 'ack', max_ack_delay = '300 ms' }";
+    assert_eq!(keys(delay, ""), ["node.proxy.proxy.max_ack_delay"]);
     let stack = "[stack.slow]\nprofile = 'linux'\ndelayed_ack = '0 s'\nrto_min = '1 s'\n";
     let proxy = "proxy = { mode = 'reflect', stack = 'slow' }";
     assert_eq!(keys(proxy, stack), ["stack.slow.rto_min"]);

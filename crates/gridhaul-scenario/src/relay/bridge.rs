@@ -1,5 +1,7 @@
 //! Configuration of a bridge with proxies (RFC 3135) between two network interfaces.
 
+use std::ops::RangeInclusive;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
@@ -79,17 +81,32 @@ pub struct BridgeRule {
     pub delayed_ack: bool,
 }
 
-/// Least buffer: two segments of the smallest MTU of IPv6.
-const BUFFER_MIN: u64 = 2_560;
+impl BridgeRule {
+    /// Buffers in bytes: at least two segments of the smallest MTU of IPv6, at most the largest
+    /// window (RFC 7323, section 2.3).
+    pub const BUFFERS: RangeInclusive<u64> = 2_560..=1 << 30;
 
-/// Largest window (RFC 7323, section 2.3).
-const BUFFER_MAX: u64 = 1 << 30;
+    /// Largest useful `max_ack_delay`: the smallest retransmission timeout of Linux.
+    pub const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
+
+    /// The same rule without the keys that have no effect in its mode.
+    #[must_use]
+    pub fn without_ineffective_keys(mut self) -> Self {
+        for key in ineffective_keys(&self) {
+            match key {
+                "buffer" => self.buffer = sixty_four_kibibytes(),
+                "toward" => self.toward = None,
+                "max_ack_delay" => self.max_ack_delay = ten_milliseconds(),
+                "congestion_control" => self.congestion_control = None,
+                _ => self.delayed_ack = false,
+            }
+        }
+        self
+    }
+}
 
 /// Longest name of an interface (`IFNAMSIZ` with its final zero).
 const INTERFACE_NAME_MAX: usize = 15;
-
-/// Longest useful delay: the smallest retransmission timeout of Linux.
-const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
 pub(super) fn check(bridge: &BridgeConfig, has_user: bool, found: &mut Vec<Diagnostic>) {
     if has_user {
@@ -165,7 +182,7 @@ fn check_rule(key: &str, rule: &BridgeRule, bridge: &BridgeConfig, found: &mut V
         };
         at("toward", format!("the mode \"{}\" serves one hop", rule.mode), remedy);
     }
-    if !(BUFFER_MIN..=BUFFER_MAX).contains(&rule.buffer.get()) {
+    if !BridgeRule::BUFFERS.contains(&rule.buffer.get()) {
         let message = format!("{} is not between 2560 B and 1 GiB", rule.buffer);
         at("buffer", message, "a usual value is \"256 KiB\": the rate times the round-trip time");
     }
@@ -173,8 +190,9 @@ fn check_rule(key: &str, rule: &BridgeRule, bridge: &BridgeConfig, found: &mut V
         let message = format!("two directions of {} exceed bridge.memory", rule.buffer);
         at("buffer", message, "decrease buffer, or increase bridge.memory");
     }
-    if rule.mode == ProxyMode::Ack && rule.max_ack_delay > ACK_DELAY_MAX {
-        let message = format!("{} is more than {ACK_DELAY_MAX}", rule.max_ack_delay);
+    let ack_delay_max = BridgeRule::ACK_DELAY_MAX;
+    if rule.mode == ProxyMode::Ack && rule.max_ack_delay > ack_delay_max {
+        let message = format!("{} is more than {ack_delay_max}", rule.max_ack_delay);
         at("max_ack_delay", message, "a usual value is \"10 ms\"");
     }
     for name in ineffective_keys(rule) {

@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::relay::{BridgeConfig, BridgeRule, Management, RelayConfig};
-use gridhaul_scenario::scenario::{self, Proxy, ProxyMode, Scenario};
+use gridhaul_scenario::scenario::{self, Proxy, Scenario};
 use gridhaul_scenario::units::{Bytes, Duration};
 
 use super::status;
@@ -46,22 +46,21 @@ fn rule(
         scenario::FlowEnd::From => device(served.arrives_at),
         scenario::FlowEnd::To => device(1 - served.arrives_at),
     };
-    let serves_a_hop = matches!(proxy.mode, ProxyMode::Snoop | ProxyMode::Ack);
-    let has_stack = matches!(proxy.mode, ProxyMode::Split | ProxyMode::Reflect);
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
     let stack = StackParams::named(scenario, stack, flow.ip);
-    BridgeRule {
+    let rule = BridgeRule {
         mode: proxy.mode,
         opened_from: Some(device(served.arrives_at)),
         clients: vec![block(FlowEnd::From)],
         servers: vec![block(FlowEnd::To)],
         ports: Vec::new(),
         buffer: proxy.buffer,
-        toward: serves_a_hop.then_some(toward),
+        toward: Some(toward),
         max_ack_delay: proxy.max_ack_delay,
-        congestion_control: has_stack.then_some(stack.congestion_control),
-        delayed_ack: has_stack && !stack.delayed_ack.is_zero(),
-    }
+        congestion_control: Some(stack.congestion_control),
+        delayed_ack: !stack.delayed_ack.is_zero(),
+    };
+    rule.without_ineffective_keys()
 }
 
 /// Sufficient: the members of a flow are fewer.
@@ -72,3 +71,29 @@ const MEMORY: Bytes = Bytes::new(1 << 34);
 
 /// No connection of a run is idle for so long.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(86_400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_has_a_valid_configuration_with_all_keys_of_a_proxy() {
+        for mode in ["reflect", "spoof", "snoop", "split", "ack"] {
+            let text = format!(
+                "title = 'test'\nduration = '1 s'\n[node]\nnear = {{}}\nfar = {{}}\n\
+                 [node.proxy.proxy]\nmode = '{mode}'\nbuffer = '1 MB'\nmax_ack_delay = '5 ms'\n\
+                 [link.one]\nfrom = 'near'\nto = 'proxy'\nboth = {{ rate = '1 Mbit/s' }}\n\
+                 [link.two]\nfrom = 'proxy'\nto = 'far'\nboth = {{ rate = '1 Mbit/s' }}\n\
+                 [stack.linux]\nprofile = 'linux'\n\
+                 [flow.up]\nfrom = 'near'\nto = 'far'\nstack = 'linux'\nload = 'bulk'\n"
+            );
+            let scenario = Scenario::from_toml(&text, "test.toml").unwrap();
+            let plan = NetworkPlan::new(&scenario).unwrap();
+            let text = bridge(&scenario, &plan, &plan.proxies[0]);
+            let config = RelayConfig::from_toml(&text, "relay.toml");
+            let rule = config.unwrap().bridge.unwrap().rule["up"].clone();
+            assert_eq!(rule.mode.to_string(), mode);
+            assert_eq!(rule.buffer == Bytes::new(1_000_000), mode != "ack", "{mode}");
+        }
+    }
+}

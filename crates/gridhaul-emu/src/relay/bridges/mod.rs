@@ -40,16 +40,26 @@ struct Daemon {
     crashes: Vec<Crash>,
     /// The time at which it starts again, if it is down.
     restart: Option<Instant>,
+    has_crashed: bool,
     /// Counters of earlier processes.
     ended: Status,
     /// Counters at the end of the warm-up.
     before: Status,
 }
 
-/// Number of segments that the proxies of a flow have retransmitted after the warm-up, by the
-/// flow's index. Flows whose proxies serve other flows as well are missing, because a daemon counts
-/// all of its connections together.
-pub(crate) type ProxyRetransmissions = Vec<(usize, u64)>;
+/// Counters of the proxies of a flow. Flows whose proxies serve other flows as well have none,
+/// because a daemon counts all of its connections together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProxyCounters {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Segments that the proxies have retransmitted after the warm-up.
+    pub retransmissions: u64,
+    /// Bytes that are acknowledged to their senders at the end, and not by the next hop.
+    pub at_risk: u64,
+    /// A proxy has crashed, or has reset a connection with bytes at risk.
+    pub has_lost: bool,
+}
 
 impl<'a> Bridges<'a> {
     /// Starts a daemon for each proxy, and waits until they forward.
@@ -83,6 +93,7 @@ impl<'a> Bridges<'a> {
                 process,
                 crashes,
                 restart: None,
+                has_crashed: false,
                 ended: Status::default(),
                 before: Status::default(),
             });
@@ -105,7 +116,7 @@ impl<'a> Bridges<'a> {
         warmup: Instant,
         end: Instant,
         stop: impl Fn() -> bool,
-    ) -> Result<ProxyRetransmissions, EmulationError> {
+    ) -> Result<Vec<ProxyCounters>, EmulationError> {
         // Nothing is watched: the wait ends with its time.
         let mut idle = Poll::new()?;
         let mut is_warm = false;
@@ -127,7 +138,7 @@ impl<'a> Bridges<'a> {
             let next = events.chain([if is_warm { end } else { warmup }]).min().unwrap_or(end);
             let _none = idle.wait::<1>(clock.until(next).min(STOP_INTERVAL))?;
         }
-        self.retransmissions()
+        self.counters()
     }
 
     /// A warning if the daemons have waited for a processor.
@@ -150,7 +161,8 @@ impl<'a> Bridges<'a> {
         if let Some(crash) = self.daemons[index].due_crash(now) {
             let counted = self.status(index)?;
             let daemon = &mut self.daemons[index];
-            daemon.ended = counted;
+            daemon.ended = Status { at_risk: 0, ..counted };
+            daemon.has_crashed = true;
             states.set_down(index, Some(crash.packets));
             daemon.process.kill();
             daemon.restart = Some(Instant::ZERO + crash.at + crash.down);
@@ -176,25 +188,31 @@ impl<'a> Bridges<'a> {
         let namespace = &self.testbed.namespaces[self.plan.proxies[index].node];
         let failed = format!("reading the status of the proxy at `{}`", daemon.node);
         let read = namespace.enter(status::read)?.map_err(EmulationError::call(failed))?;
-        Ok(daemon.ended.plus(read))
+        Ok(daemon.ended.and_next(read))
     }
 
-    fn retransmissions(&self) -> Result<ProxyRetransmissions, EmulationError> {
-        let mut of_flows: ProxyRetransmissions = Vec::new();
+    fn counters(&self) -> Result<Vec<ProxyCounters>, EmulationError> {
+        let mut of_flows: Vec<ProxyCounters> = Vec::new();
         let mut shared = Vec::new();
         for (index, proxy) in self.plan.proxies.iter().enumerate() {
             let [served] = &proxy.served[..] else {
                 shared.extend(proxy.served.iter().map(|served| served.flow));
                 continue;
             };
-            let (after, before) = (self.status(index)?, self.daemons[index].before);
-            let sent = after.retransmissions.saturating_sub(before.retransmissions);
-            match of_flows.iter_mut().find(|(flow, _)| *flow == served.flow) {
-                Some((_, sum)) => *sum += sent,
-                None => of_flows.push((served.flow, sent)),
+            let (daemon, after) = (&self.daemons[index], self.status(index)?);
+            let flow = served.flow;
+            if !of_flows.iter().any(|counters| counters.flow == flow) {
+                let none = ProxyCounters { flow, retransmissions: 0, at_risk: 0, has_lost: false };
+                of_flows.push(none);
+            }
+            for counters in of_flows.iter_mut().filter(|counters| counters.flow == flow) {
+                let sent = after.retransmissions.saturating_sub(daemon.before.retransmissions);
+                counters.retransmissions += sent;
+                counters.at_risk += after.at_risk;
+                counters.has_lost |= daemon.has_crashed || after.lost > 0;
             }
         }
-        of_flows.retain(|(flow, _)| !shared.contains(flow));
+        of_flows.retain(|counters| !shared.contains(&counters.flow));
         Ok(of_flows)
     }
 }

@@ -12,18 +12,30 @@ pub(super) const ADDRESS: &str = "127.0.0.1:9180";
 pub(super) struct Status {
     /// Segments with data that proxies have retransmitted.
     pub retransmissions: u64,
+    /// Bytes that are acknowledged to their senders and not by the next hop.
+    pub at_risk: u64,
+    /// Acknowledged bytes of connections that the proxies have reset.
+    pub lost: u64,
 }
 
 impl Status {
-    /// The counters of two processes together.
-    pub(super) const fn plus(self, other: Self) -> Self {
-        Self { retransmissions: self.retransmissions + other.retransmissions }
+    /// The counters of this process and of the next one.
+    pub(super) const fn and_next(self, next: Self) -> Self {
+        Self {
+            retransmissions: self.retransmissions + next.retransmissions,
+            at_risk: next.at_risk,
+            lost: self.lost + next.lost,
+        }
     }
 
     fn parse(document: &str) -> Option<Self> {
         let (_, body) = document.split_once("\r\n\r\n")?;
         let status: serde_json::Value = serde_json::from_str(body).ok()?;
-        Some(Self { retransmissions: status["retransmissions_count"].as_u64()? })
+        Some(Self {
+            retransmissions: status["retransmissions_count"].as_u64()?,
+            at_risk: status["bytes_at_risk_byte"].as_u64()?,
+            lost: status["lost_byte"].as_u64()?,
+        })
     }
 }
 
@@ -39,7 +51,7 @@ pub(super) fn read() -> io::Result<Status> {
     let mut document = String::new();
     stream.read_to_string(&mut document)?;
     Status::parse(&document).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, "the document has no retransmissions_count")
+        io::Error::new(io::ErrorKind::InvalidData, "the document lacks counters of a bridge")
     })
 }
 
@@ -52,9 +64,11 @@ mod tests {
 
     #[test]
     fn counters_are_read_from_the_document() {
-        let document =
-            "HTTP/1.0 200 OK\r\n\r\n{\"role\": \"bridge\", \"retransmissions_count\": 7}";
-        assert_eq!(Status::parse(document), Some(Status { retransmissions: 7 }));
+        let counters =
+            r#"{"retransmissions_count": 7, "bytes_at_risk_byte": 1448, "lost_byte": 0}"#;
+        let document = format!("HTTP/1.0 200 OK\r\n\r\n{counters}");
+        let expected = Status { retransmissions: 7, at_risk: 1_448, lost: 0 };
+        assert_eq!(Status::parse(&document), Some(expected));
         assert_eq!(Status::parse("HTTP/1.0 200 OK\r\n\r\n{}"), None);
         assert_eq!(Status::parse(""), None);
     }
