@@ -1,12 +1,15 @@
 //! `cargo xtask bench`: benchmarks with limits, and comparable programs in the same run.
 
+mod agreement;
 mod emu;
 mod meters;
 mod model;
 mod pep;
 mod plan;
+mod proxies;
 pub(crate) mod relay;
 mod reserve;
+mod settings;
 mod sim;
 mod three;
 
@@ -26,6 +29,10 @@ pub(crate) struct Options {
     /// Networks of the benchmark `three`, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     networks: Vec<String>,
+    /// Cases of the benchmark `proxies`: texts that their names contain, separated by commas
+    /// [default: all]
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    cases: Vec<String>,
     /// In the benchmark `relay`, measure many connections instead of the costs of one
     #[arg(long)]
     load: bool,
@@ -99,6 +106,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "relay", run: |options| relay::run(options.load, options.matrix) },
     Bench { name: "emu", run: |_| emu::run() },
     Bench { name: "three", run: |options| three::run(&options.networks) },
+    Bench { name: "proxies", run: |options| proxies::run(&options.cases) },
     Bench { name: ON_REQUEST, run: |options| reserve::run(options.quick) },
 ];
 

@@ -13,7 +13,7 @@ const EXCEPTIONS: [&str; 8] = [
     "crates/gridhaul-report/src/chart/line.rs: fn from",
     "crates/gridhaul/src/plan/verify_tests.rs: fn verification_of",
     "crates/gridhaul/tests/cli/emu/mod.rs: fn is_loaded",
-    "xtask/src/bench/three/agreement.rs: fn pair",
+    "xtask/src/bench/agreement/estimate.rs: fn pair",
     "xtask/src/test/suites.rs: fn is",
 ];
 

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use serde_json::Value;
 
-use super::agreement::{Estimate, combine, student};
-use super::{Cell, Outcome, value};
+use super::estimate::{Estimate, combine, student};
+use super::{Case, METRICS, Outcome};
 use crate::bench::path_text;
 use crate::process::{output, program, target};
 
@@ -21,7 +21,7 @@ const RUNS: u32 = 5;
 const RUNS_MIN: usize = 3;
 /// Largest number of tries of a run on the kernel that is late each time.
 const TRIES: u32 = 4;
-/// Concurrent runs, and the largest sum of their bottleneck rates.
+/// Concurrent runs, and the largest sum of the rates of their links.
 const CONCURRENT_RUNS: usize = 20;
 const TOTAL_KBIT_PER_S: u64 = 120_000;
 /// Number of runs between two progress messages.
@@ -30,7 +30,7 @@ const PROGRESS_INTERVAL: usize = 40;
 /// A run on the kernel.
 #[derive(Debug, Clone, Copy)]
 struct Job {
-    cell: usize,
+    case: usize,
     seed: u32,
 }
 
@@ -40,14 +40,14 @@ struct RateSemaphore {
     released: Condvar,
 }
 
-/// Results of the simulator for each cell.
-pub(super) fn simulate(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
-    cells.iter().map(|cell| Ok(run_once(cell, "sim", 1, REPLICATIONS)?.0)).collect()
+/// Results of the simulator for each case.
+pub(super) fn simulate(bench: &str, cases: &[Case]) -> anyhow::Result<Vec<Outcome>> {
+    cases.iter().map(|case| Ok(run_once(bench, case, "sim", 1, REPLICATIONS)?.0)).collect()
 }
 
-/// Results of the kernel for each cell.
-pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
-    let jobs = (0..cells.len()).flat_map(|cell| (1..=RUNS).map(move |seed| Job { cell, seed }));
+/// Results of the kernel for each case; `None` if too few runs were timely.
+pub(super) fn run_on_kernel(bench: &str, cases: &[Case]) -> anyhow::Result<Vec<Option<Outcome>>> {
+    let jobs = (0..cases.len()).flat_map(|case| (1..=RUNS).map(move |seed| Job { case, seed }));
     let queue: Mutex<VecDeque<Job>> = Mutex::new(jobs.collect());
     let all = lock(&queue).len();
     let (done, semaphore) = (Mutex::new(Vec::new()), RateSemaphore::new());
@@ -56,7 +56,7 @@ pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
             scope.spawn(|| {
                 loop {
                     let Some(job) = lock(&queue).pop_front() else { break };
-                    let outcome = run_until_timely(&cells[job.cell], job, &semaphore);
+                    let outcome = run_until_timely(bench, &cases[job.case], job, &semaphore);
                     let mut done = lock(&done);
                     done.push((job, outcome));
                     if done.len().is_multiple_of(PROGRESS_INTERVAL) {
@@ -66,56 +66,31 @@ pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
             });
         }
     });
-    let mut runs: Vec<Vec<Outcome>> = vec![Vec::new(); cells.len()];
+    let mut runs: Vec<Vec<Outcome>> = vec![Vec::new(); cases.len()];
     for (job, outcome) in done.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        runs[job.cell].extend(outcome.with_context(|| format!("{job:?}"))?);
+        runs[job.case].extend(outcome.with_context(|| format!("{job:?}"))?);
     }
-    let cells = cells.iter().zip(&runs);
-    cells
-        .map(|(cell, runs)| {
-            let name = value(&cell.network, "name")?;
-            ensure!(
-                runs.len() >= RUNS_MIN,
-                "{name} {}: {} of {RUNS} runs on the kernel were late {TRIES} times: this machine \
-                 is too busy",
-                cell.congestion_control,
-                RUNS as usize - runs.len()
-            );
-            Ok(combine(runs))
-        })
-        .collect()
+    Ok(runs.iter().map(|runs| (runs.len() >= RUNS_MIN).then(|| combine(runs))).collect())
 }
 
 /// Runs a job, again if the run was late. Returns `None` if it was late each time.
 fn run_until_timely(
-    cell: &Cell,
+    bench: &str,
+    case: &Case,
     job: Job,
     semaphore: &RateSemaphore,
 ) -> anyhow::Result<Option<Outcome>> {
-    let rate_kbit_per_s = kbit_per_s(value(&cell.network, "rate")?)?;
+    let rate_kbit_per_s = case.load_kbit_per_s.min(TOTAL_KBIT_PER_S);
     for _ in 0..TRIES {
         semaphore.acquire(rate_kbit_per_s);
-        let result = run_once(cell, "emu", job.seed, 1);
+        let result = run_once(bench, case, "emu", job.seed, 1);
         semaphore.release(rate_kbit_per_s);
         if let (outcome, true) = result? {
             return Ok(Some(outcome));
         }
     }
-    println!(
-        "  late in each try: {} {} {}",
-        value(&cell.network, "name")?,
-        cell.congestion_control,
-        job.seed
-    );
+    println!("  late in each try: {} {}", case.key, job.seed);
     Ok(None)
-}
-
-fn kbit_per_s(rate: &str) -> anyhow::Result<u64> {
-    match rate.split_once(' ') {
-        Some((number, "kbit/s")) => Ok(number.parse()?),
-        Some((number, "Mbit/s")) => Ok(number.parse::<u64>()? * 1000),
-        _ => anyhow::bail!("unknown rate {rate:?}; expected a rate in kbit/s or Mbit/s"),
-    }
 }
 
 impl RateSemaphore {
@@ -143,50 +118,32 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs gridhaul once. Returns the results, and whether the answer reports them as trustworthy.
 fn run_once(
-    cell: &Cell,
+    bench: &str,
+    case: &Case,
     on: &str,
     seed: u32,
     replications: u32,
 ) -> anyhow::Result<(Outcome, bool)> {
-    let network = &cell.network;
-    let half = |key: &str| -> anyhow::Result<String> {
-        let (number, unit) =
-            value(network, key)?.split_once(' ').context("expected a number and a unit")?;
-        Ok(format!("{} {unit}", number.parse::<f64>()? / 2.0))
-    };
-    let delay = half("rtt")?;
-    let mut settings = vec![
-        ("link.way.forward.rate", value(network, "rate")?),
-        ("link.way.forward.delay", &delay),
-        ("link.way.reverse.delay", &delay),
-        ("link.way.forward.queue", value(network, "queue")?),
-        ("link.way.forward.loss.bernoulli", value(network, "loss")?),
-        ("stack.linux.mss", value(network, "mss")?),
-        ("stack.linux.congestion_control", cell.congestion_control),
-        ("duration", value(network, "duration")?),
-    ];
-    if network.contains_key("delayed_ack") {
-        settings.push(("stack.linux.delayed_ack", value(network, "delayed_ack")?));
-    }
-    let (name, congestion_control) = (value(network, "name")?, cell.congestion_control);
-    let folder = target().join("bench-three");
-    let folder = folder.join(format!("{on}-{name}-{congestion_control}-{seed}"));
+    let folder = target().join(format!("bench-{bench}"));
+    let folder = folder.join(format!("{on}-{}-{seed}", case.key.replace([' ', '/'], "-")));
     let mut command = program(&path_text(&target().join("debug/gridhaul"))?);
-    command.args(["run", "bench/three/bulk.toml", "--json", "--quiet", "--force"]);
+    command.args(["run", &case.scenario, "--json", "--quiet", "--force"]);
     command.args(["--on", on, "--out", &path_text(&folder)?]);
     command.args(["--seed", &seed.to_string(), "--replications", &replications.to_string()]);
-    for (key, value) in settings {
+    for (key, value) in &case.settings {
         command.args(["--set", &format!("{key}={value}")]);
     }
     let answer: Value =
         serde_json::from_str(&output(&mut command)?).context("the answer is not JSON")?;
     let metrics = &answer["points"][0]["flows"][0]["metrics"];
-    let estimate = |name: &str| -> anyhow::Result<Estimate> {
-        let mean = metrics[name]["mean"].as_f64().with_context(|| format!("no {name}"))?;
+    let estimate = |name: &str| {
+        let mean = metrics[name]["mean"].as_f64()?;
         let half = metrics[name]["ci95"].as_f64().unwrap_or(0.0);
         let variance = (half / student(REPLICATIONS - 1)).powi(2) * f64::from(replications);
-        Ok(Estimate { mean, variance, runs: replications })
+        Some(Estimate { mean, variance, runs: replications })
     };
+    let outcome = METRICS.map(|metric| estimate(metric.column));
+    outcome[0].with_context(|| format!("the answer has no {}", METRICS[0].column))?;
     let trusted = !answer["warnings"].to_string().contains("not trustworthy");
-    Ok(([estimate("goodput_bit_per_s")?, estimate("retransmissions_count")?], trusted))
+    Ok((outcome, trusted))
 }

@@ -1,7 +1,7 @@
 //! Statistical agreement of simulator and kernel.
 
-use super::Outcome;
-use super::measure::REPLICATIONS;
+use super::runs::REPLICATIONS;
+use super::{METRICS, Outcome};
 
 /// A mean, the variance of single runs, and the number of runs.
 #[derive(Debug, Clone, Copy)]
@@ -13,12 +13,18 @@ pub(super) struct Estimate {
 
 /// Mean and variance of single runs.
 pub(super) fn combine(runs: &[Outcome]) -> Outcome {
-    let count = runs.len() as f64;
-    [0, 1].map(|index| {
-        let mean = runs.iter().map(|run| run[index].mean).sum::<f64>() / count;
-        let squares: f64 = runs.iter().map(|run| (run[index].mean - mean).powi(2)).sum();
-        Estimate { mean, variance: squares / (count - 1.0), runs: runs.len() as u32 }
-    })
+    let mut combined = [None; METRICS.len()];
+    for (index, combined) in combined.iter_mut().enumerate() {
+        let means: Option<Vec<f64>> =
+            runs.iter().map(|run| run[index].map(|estimate| estimate.mean)).collect();
+        *combined = means.map(|means| {
+            let count = means.len() as f64;
+            let mean = means.iter().sum::<f64>() / count;
+            let squares: f64 = means.iter().map(|run| (run - mean).powi(2)).sum();
+            Estimate { mean, variance: squares / (count - 1.0), runs: means.len() as u32 }
+        });
+    }
+    combined
 }
 
 /// Whether the simulator agrees with the kernel: within a share of the kernel's value, within
@@ -90,8 +96,14 @@ mod tests {
 
     #[test]
     fn runs_have_a_mean_and_a_variance() {
-        let run = |mean| [Estimate { mean, variance: 0.0, runs: 1 }; 2];
-        let Estimate { mean, variance, runs } = combine(&[1.0, 2.0, 3.0].map(run))[0];
+        let run = |mean| {
+            let estimate = Some(Estimate { mean, variance: 0.0, runs: 1 });
+            [estimate, estimate, None]
+        };
+        let [Some(Estimate { mean, variance, runs }), _, None] = combine(&[1.0, 2.0, 3.0].map(run))
+        else {
+            panic!("two metrics");
+        };
         assert_eq!((mean, variance, runs), (2.0, 1.0, 3));
     }
 }
