@@ -172,7 +172,7 @@ impl NetworkPlan {
             let is_shaped = self.shapers.iter().any(|(shaped, _)| *shaped == number);
             let mtu = match self.frames {
                 Some(_) => ETHERNET_MTU,
-                None if self.proxy_at(number).is_some() => FRAMES_MTU,
+                None if self.proxy_at(number).is_some() => self.proxy_mtu(),
                 None => MTU,
             };
             let attributes = DeviceAttributes {
@@ -188,6 +188,18 @@ impl NetworkPlan {
             self.add_routes(node, &mut commands);
         }
         commands
+    }
+
+    /// MTU of the devices of proxies: a proxy that splits connections derives its segment size from
+    /// it, which must be that of the hosts.
+    pub(crate) fn proxy_mtu(&self) -> u32 {
+        let packets = self.flows.iter().flat_map(|flow| {
+            flow.stacks.each_ref().map(|stack| match flow.transport {
+                Transport::Tcp => stack.header + stack.mss,
+                _ => FRAMES_MTU,
+            })
+        });
+        packets.max().unwrap_or(ETHERNET_MTU).clamp(MTU_MIN, FRAMES_MTU)
     }
 
     fn assign_addresses(&self, node: usize, commands: &mut IpCommands) {
@@ -338,6 +350,9 @@ fn first(flow: usize, side: FlowEnd) -> Address {
 
 /// Each message of a scenario fits into one packet; the MSS is set at the sockets.
 const MTU: u32 = 65_535;
+
+/// The smallest MTU of IPv6 (RFC 8200, section 5).
+const MTU_MIN: u32 = 1_280;
 
 /// The largest MTU of a TAP device: its frames have a header of 14 B in addition.
 const FRAMES_MTU: u32 = MTU - 14;

@@ -115,7 +115,7 @@ fn a_proxy_between_more_than_two_links_is_refused() {
     assert_eq!(keys(proxy, third), ["node.proxy.proxy"]);
     let own = "[flow.own]\nfrom = 'proxy'\nto = 'far'\nstack = 'reno'\nload = 'bulk'\n";
     assert_eq!(keys(proxy, own), ["node.proxy.proxy"]);
-    let buffer = "proxy = { mode = 'reflect', buffer = '2500 B' }";
+    let buffer = "proxy = { mode = 'reflect', buffer = '1.2 GB' }";
     assert_eq!(keys(buffer, ""), ["node.proxy.proxy.buffer"]);
     let delay = "proxy = { mode = 'ack', max_ack_delay = '300 ms' }";
     assert_eq!(keys(delay, ""), ["node.proxy.proxy.max_ack_delay"]);

@@ -131,8 +131,8 @@ impl ProxyBuilder {
         }
     }
 
-    /// A proxy that only forwards, for a connection that was opened through an earlier relay; `None`
-    /// if the end of that relay concerns no connection of the rule.
+    /// A proxy that only forwards, for a connection that was opened through an earlier relay;
+    /// `None` if the end of that relay concerns no connection of the rule.
     pub(super) fn build_observer(
         &mut self,
         (number, rule): (usize, &Rule),

@@ -33,7 +33,7 @@ pub(super) struct Case {
     pub load_kbit_per_s: u64,
 }
 
-/// What to print, and where deviations are listed.
+/// Headings of a table, and the place where deviations are listed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report<'a> {
     /// Name of the benchmark.

@@ -9,9 +9,9 @@ use super::super::key::{BridgePort, ConnectionKey};
 use super::super::rule::NewConnection;
 use super::Engine;
 
-/// Time after the start in which connections of an earlier relay are recognised: five of the largest
-/// retransmission timeouts of Linux (`TCP_RTO_MAX`, 120 s). Later, a connection whose SYN was not
-/// seen has come over another path.
+/// Time after the start in which connections of an earlier relay are recognised: five of the
+/// largest retransmission timeouts of Linux (`TCP_RTO_MAX`, 120 s). Later, a connection whose SYN
+/// was not seen has come over another path.
 const TIME: Duration = Duration::from_secs(600);
 
 impl Engine {
