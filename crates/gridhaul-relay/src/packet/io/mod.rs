@@ -170,6 +170,9 @@ impl Loop {
     /// Handles the frames that wait at an interface, for some batches.
     fn receive(&mut self, from: BridgePort) -> Result<(), RunError> {
         for _ in 0..ROUNDS {
+            // A batch of large frames is more than a thousand segments, and all batches of a turn
+            // may take longer than the lease on a busy machine.
+            self.renew(self.clock.now())?;
             let Self { clock, engine, interfaces, batch, fail_open, .. } = self;
             let count = interfaces[from.index()].receive(batch)?;
             let now = clock.now();
