@@ -165,6 +165,8 @@ fn a_kill_loses_no_byte_that_tcp_has_acknowledged() {
             thread::sleep(Duration::from_millis(150 + cycle * 37 % 200));
             relays.kill(Role::Collector);
             relays.start(Role::Collector);
+            // A meter whose SYN was answered by the new collector was not reset.
+            senders.stop.store(true, Ordering::Relaxed);
             streams.extend(senders.join());
         }
         // The last streams end with FIN.
