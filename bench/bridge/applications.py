@@ -295,7 +295,7 @@ class Measurement:
 
     def run(self, name, mode, boxes, mtus=None, offloads=True, work=None):
         """One application through a new chain. `mtus` has the MTU of the links and that of the server."""
-        begun, size, fault, opened = time.monotonic(), None, None, None
+        begun, size, fault, opened, expirations = time.monotonic(), None, None, None, 0
         link_mtu, server_mtu = mtus or (1500, 1500)
         try:
             with Chain(
@@ -304,7 +304,10 @@ class Measurement:
                 if name in ("http", "https", "short"):
                     start_nginx(chain, self.files)
                 begun = time.monotonic()
-                size = (work or APPLICATIONS[name])(chain, self.files)
+                try:
+                    size = (work or APPLICATIONS[name])(chain, self.files)
+                finally:
+                    expirations = chain.expirations()
                 seconds = time.monotonic() - begun
                 chain.check()
                 opened = chain.opened()
@@ -312,6 +315,8 @@ class Measurement:
                     raise Failure("no connection has passed a proxy")
         except (Failure, subprocess.TimeoutExpired, OSError) as error:
             fault, seconds = error, time.monotonic() - begun
+            if expirations:
+                fault = f"{error} (the machine was busy: the lease of a relay has expired {expirations} times)"
         rate = f"{size * 8 / seconds / 1e6:.0f}" if size else None
         offload = "on" if offloads else "off"
         self.table.add(NAMES[name], mode, boxes, server_mtu, offload, size, f"{seconds:.1f}", rate, opened, fault=fault)

@@ -151,13 +151,13 @@ class Series:
 
     def cycle(self):
         """Returns false if the machine has delayed a relay so long that its lease has expired."""
-        expired = self.expirations()
+        expired = self.chain.expirations()
         flows = []
         try:
             self.open_flows(flows)
             self.kill_one(flows)
         except (Failure, OSError) as fault:
-            if self.expirations() == expired:
+            if self.chain.expirations() == expired:
                 raise
             if self.is_verbose:
                 print(f"disturbed: {fault}", flush=True)
@@ -167,14 +167,14 @@ class Series:
                 flow.close()
         return True
 
-    def expirations(self):
-        return sum(box.reports().count("did not answer in time") for box in self.chain.boxes)
-
     def kill_one(self, flows):
         time.sleep(self.random.uniform(0.2, 0.8))
         victim = self.random.choice(self.chain.boxes)
         before = [flow.acknowledged() for flow in flows]
-        at_risk = [self.bytes_at_risk(box) for box in self.chain.boxes]
+        # In the order in which the bytes pass the boxes, so that each is counted at least once.
+        boxes = self.chain.boxes
+        orders = {True: boxes} if len(boxes) == 1 else {True: boxes, False: boxes[::-1]}
+        at_risk = {order: [self.bytes_at_risk(box) for box in orders[order]] for order in orders}
         victim.kill()
         killed = time.monotonic()
         results, is_settled = {}, threading.Event()
@@ -194,7 +194,8 @@ class Series:
             thread.join()
         for flow, later in zip(flows, (late - early for early, late in zip(before, after))):
             if results[flow] == "reset":
-                self.judge(flow, sum(found.get(flow.address, 0) for found in at_risk), later)
+                found = at_risk.get(flow.is_from_client, at_risk[True])
+                self.judge(flow, sum(in_box.get(flow.address, 0) for in_box in found), later)
         faults = [result for result in results.values() if isinstance(result, Exception)]
         if faults:
             raise faults[0]

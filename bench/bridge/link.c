@@ -142,6 +142,17 @@ static uint8_t *segment_of(struct frame *frame)
 	return ip;
 }
 
+/* Whether the checksum of TCP is correct: a new one must not hide an earlier fault. */
+static int is_intact(const uint8_t *ip)
+{
+	size_t header = (ip[0] & 15) * 4, length = get16(ip + 2) - header;
+	uint32_t pseudo = IPPROTO_TCP + length;
+
+	for (size_t at = 12; at < 20; at += 2)
+		pseudo += get16(ip + at);
+	return checksum(0, ip, header) == 0 && checksum(pseudo, ip + header, length) == 0;
+}
+
 static void write_checksums(uint8_t *ip)
 {
 	size_t header = (ip[0] & 15) * 4, length = get16(ip + 2) - header;
@@ -280,9 +291,9 @@ static void accept_frame(struct direction *direction, struct frame *frame)
 	double at = direction->free_at + delay;
 	if (ip && occurs(LOSS))
 		return;
-	if (ip && occurs(OPTIONS))
+	if (ip && is_intact(ip) && occurs(OPTIONS))
 		insert_options(frame, ip);
-	if (ip && occurs(FORGE))
+	if (ip && is_intact(ip) && occurs(FORGE))
 		forge(ip);
 	if (ip && occurs(DUPLICATE))
 		add(direction, frame, at + drand48() * REORDER_MAX);

@@ -149,6 +149,10 @@ class Box:
         with open(self.errors, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def expirations(self):
+        """How often other work on the processors has delayed the relay until its lease had expired."""
+        return self.reports().count("did not answer in time") if self.process else 0
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -274,6 +278,9 @@ class Chain:
             return None
         return min(status["opened_count"][self.mode] for status in self.statuses())
 
+    def expirations(self):
+        return sum(box.expirations() for box in self.boxes)
+
     def check(self):
         """All relays run, and have lost no acknowledged byte."""
         for box in self.boxes:
@@ -310,6 +317,7 @@ class Table:
         cells = ["–" if value is None else str(value) for value in values]
         if fault:
             self.failures.append(f"{', '.join(cells[:3])}: {fault}")
+            print(self.failures[-1], file=sys.stderr, flush=True)
         print(f"| {' | '.join(cells)} | {'**failed**' if fault else 'passed'} |", flush=True)
 
     def end(self):
