@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use gridhaul_scenario::answer::{Answer, Metric, PointRows, Run, TimeBase};
-use gridhaul_scenario::backend::{Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported};
+use gridhaul_scenario::backend::{
+    Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported, external_loads,
+};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -44,6 +46,10 @@ impl Backend for Emu {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        let external = external_loads(scenario);
+        if !external.is_empty() {
+            return Err(external);
+        }
         // A scenario without points is not valid, which a run reports.
         check_supported(&scenario.points().unwrap_or_default())
     }

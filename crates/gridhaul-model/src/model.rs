@@ -1,7 +1,7 @@
 //! The backend: selects the equations for a scenario.
 
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
+use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported, external_loads};
 use gridhaul_scenario::scenario::Scenario;
 
 use crate::model_rules::ModelRules;
@@ -65,6 +65,10 @@ impl Backend for PrintedModel {
 }
 
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
+    let external = external_loads(scenario);
+    if !external.is_empty() {
+        return Err(external);
+    }
     if steady::is_bulk(scenario) {
         steady::supports(scenario, rules)
     } else {

@@ -14,7 +14,7 @@ use crate::outage_ends::OutageEnds;
 use crate::row_counters::RowCounters;
 
 /// The counters of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunCounters {
     /// Message delays of each row of flows.
     pub delays: Vec<MessageDelays>,

@@ -4,7 +4,7 @@
 use crate::row_counters::RowCounters;
 
 /// Arrived and lost datagrams of each row of flows, by number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Duplicates {
     rows: Vec<DatagramSets>,
 }

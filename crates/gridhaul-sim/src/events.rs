@@ -35,7 +35,7 @@ pub(crate) enum Target {
 ///
 /// An entry is time, sequence number and target in one integer. Links have a separate heap, because
 /// they are few and have most events.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Events {
     links: Links,
     others: Heap,
@@ -46,7 +46,7 @@ pub(crate) struct Events {
 }
 
 /// The entries of links.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Links {
     /// One entry for each link; a linear search is faster than a heap for a few links.
     Few([u128; FEW]),
@@ -86,6 +86,10 @@ impl Links {
         }
     }
 }
+
+/// A place in the order of scheduling.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReservedPlace(u64);
 
 const TARGET_BITS: u32 = 28;
 const INDEX_BITS: u32 = 26;
@@ -150,8 +154,46 @@ impl Events {
     #[inline]
     fn entry(&mut self, kind: usize, index: usize, at: Instant) -> u128 {
         self.sequence += 1;
-        let order = self.sequence << TARGET_BITS | (kind as u64) << INDEX_BITS | index as u64;
-        u128::from(at.as_nanos()) << 64 | u128::from(order)
+        entry(kind, index, at, self.sequence)
+    }
+
+    /// Reserves the next place in the order of scheduling: the time of the event is not known yet.
+    pub(crate) const fn reserve(&mut self) -> ReservedPlace {
+        self.sequence += 1;
+        ReservedPlace(self.sequence)
+    }
+
+    /// Schedules an event at a reserved place, unless its target has an earlier one.
+    pub(crate) fn schedule_at(&mut self, target: Target, at: Instant, place: ReservedPlace) {
+        let (kind, index) = self.split(target);
+        if at < self.scheduled[kind][index] {
+            self.scheduled[kind][index] = at;
+            self.others.push(entry(kind, index, at, place.0));
+        }
+    }
+
+    /// When the next event is due; [`Instant::NEVER`] without events.
+    pub(crate) fn next_time(&mut self) -> Instant {
+        loop {
+            let (link, other) = (self.links.first(), self.others.first());
+            if link == NOTHING && other == NOTHING {
+                return Instant::NEVER;
+            }
+            // Superseded entries are dropped.
+            if time(other) < time(link) {
+                let (kind, place) = Self::place_of(other);
+                if self.scheduled[kind][place] == time(other) {
+                    return time(other);
+                }
+                self.others.take_first();
+            } else {
+                let index = index(link) as usize;
+                if self.scheduled[LINK][index] == time(link) {
+                    return time(link);
+                }
+                self.links.take_first(index);
+            }
+        }
     }
 
     /// Number of entries so far, which is about the number of events.
@@ -185,6 +227,11 @@ impl Events {
                 return Some((at, Target::Link(index)));
             }
         }
+    }
+
+    /// Kind and index of the target of an entry that belongs to no link.
+    const fn place_of(entry: u128) -> (usize, usize) {
+        ((entry as u64 >> INDEX_BITS) as usize & 3, index(entry) as usize)
     }
 
     /// The target of an entry that belongs to no link, unless the entry was superseded.
@@ -225,6 +272,12 @@ const LINK: usize = 0;
 const END: usize = 1;
 const APP: usize = 2;
 const SAMPLING: usize = 3;
+
+#[inline]
+const fn entry(kind: usize, index: usize, at: Instant, sequence: u64) -> u128 {
+    let order = sequence << TARGET_BITS | (kind as u64) << INDEX_BITS | index as u64;
+    (at.as_nanos() as u128) << 64 | order as u128
+}
 
 #[inline]
 const fn time(entry: u128) -> Instant {

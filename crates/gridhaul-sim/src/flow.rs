@@ -9,7 +9,7 @@ use crate::end_id::EndId;
 use crate::row_counters::RowCounters;
 
 /// A flow in a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Flow {
     /// Row of the answer.
     pub row: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Flow {
 }
 
 /// The two ends of a flow.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are TCP, and a box of each costs memory")]
 pub(crate) enum Ends {
     /// A TCP connection: the `from` end and the `to` end.

@@ -10,7 +10,7 @@ use gridhaul_scenario::units::Instant;
 use crate::flow::Flow;
 
 /// The handshakes of all flows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Handshakes {
     rows: Vec<Option<HandshakeTimes>>,
     /// When each connection that is opening sent its first SYN, by the number of its flow. Most

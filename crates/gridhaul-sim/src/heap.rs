@@ -6,7 +6,7 @@
 /// The removal of the first entry is delayed until the next call. The same target usually schedules
 /// its next event, and the new entry then replaces the root, which saves one of two walks through
 /// the heap.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Heap {
     entries: Vec<u128>,
     /// Whether the root has been removed.

@@ -16,7 +16,7 @@ use crate::flow::{Ends, Flow};
 
 /// Losses that are not classified yet, of the flows that classify losses, by the number of the
 /// flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct LossCauses {
     flows: BTreeMap<u32, ClassifyingFlow>,
     /// Classifications by cause of each row.
@@ -26,7 +26,7 @@ pub(crate) struct LossCauses {
 }
 
 /// A flow whose congestion control algorithm classifies losses.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct ClassifyingFlow {
     row: u32,
     losses: UnclassifiedLosses,

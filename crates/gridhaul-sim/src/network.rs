@@ -1,6 +1,6 @@
 //! The links of a run, and the routes over them.
 
-use gridhaul_core::link::{LinkEntry, LinkObserver, LinkSet, PacketTransit};
+use gridhaul_core::link::{DropReason, LinkEntry, LinkObserver, LinkSet, PacketTransit};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -11,7 +11,7 @@ use crate::events::{Events, Target};
 use crate::packet::Packet;
 
 /// Links, routes and the event queue: the state that forwarding a packet needs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Network {
     pub links: LinkSet<Packet, Observer>,
     /// Routes of all flows one after another, each followed by [`END_OF_ROUTE`].
@@ -40,7 +40,10 @@ pub(crate) const FIRST_PROXY: u32 = 1 << 31;
 
 impl Network {
     /// Offers a packet to the link at the index `next` of the list of routes. `packet` builds the
-    /// packet from the following index. Returns false if the queue drops the packet.
+    /// packet from the following index.
+    ///
+    /// # Errors
+    /// The queue drops the packet, for the returned reason.
     #[inline(always)]
     pub(crate) fn offer(
         &mut self,
@@ -48,11 +51,11 @@ impl Network {
         next: u32,
         bytes: u32,
         packet: impl Fn(u32) -> Packet,
-    ) -> bool {
+    ) -> Result<(), DropReason> {
         let link = self.routes[next as usize];
         let events = &mut self.events;
         let schedule = |index, deadline| events.schedule(Target::Link(index), deadline);
-        self.links.offer(now, link, bytes, || packet(next + 1), schedule).is_ok()
+        self.links.offer(now, link, bytes, || packet(next + 1), schedule)
     }
 
     /// Returns the memory for a segment to the end `to` whose route begins at `next` in the list:
@@ -101,7 +104,14 @@ impl Network {
     #[inline(never)]
     fn offer_detached(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
         let packet = self.detached;
-        self.offer(now, next, bytes, |next| Packet { next, ..packet })
+        self.offer(now, next, bytes, |next| Packet { next, ..packet }).is_ok()
+    }
+}
+
+/// The copy of a session has no capture, as the session itself.
+impl Clone for Observer {
+    fn clone(&self) -> Self {
+        Self { audit: self.audit.clone(), tap: None }
     }
 }
 

@@ -8,7 +8,7 @@ use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 /// The ends of the outages of a run, and the rows of flows with a timer that expired close to one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct OutageEnds {
     /// In order of time.
     ends: Vec<Instant>,

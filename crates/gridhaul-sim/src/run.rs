@@ -6,7 +6,9 @@ use std::num::NonZero;
 use std::thread;
 
 use gridhaul_scenario::answer::{Answer, PointRows, Run, TimeBase};
-use gridhaul_scenario::backend::{Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported};
+use gridhaul_scenario::backend::{
+    Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported, external_loads,
+};
 use gridhaul_scenario::scenario::Scenario;
 
 use crate::aggregation::unsupported;
@@ -31,13 +33,8 @@ impl Backend for Sim {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        let mut unsupported = unsupported(scenario);
-        unsupported.extend(proxy::unsupported(scenario));
-        unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
-            key,
-            reason:
-                "the simulator has no shapers; use backend `emu`, or set `on = false`".to_owned(),
-        }));
+        let mut unsupported = unsupported_keys(scenario);
+        unsupported.extend(external_loads(scenario));
         if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
     }
 
@@ -72,6 +69,17 @@ impl Sim {
             threads => threads,
         }
     }
+}
+
+/// The keys that the simulator does not support, whether it runs a scenario or is stepped.
+pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut unsupported = unsupported(scenario);
+    unsupported.extend(proxy::unsupported(scenario));
+    unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
+        key,
+        reason: "the simulator has no shapers; use backend `emu`, or set `on = false`".to_owned(),
+    }));
+    unsupported
 }
 
 /// Simulates one run. Returns `None` if `continues` has ended it early.

@@ -304,7 +304,11 @@ impl<P: LinkPayload> LinkDirection<P> {
     #[inline(never)]
     fn front_of_impaired(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
         self.dequeue_due(now);
-        if self.next > now { None } else { self.inside.front() }
+        if self.next > now {
+            return None;
+        }
+        self.apply_failures();
+        self.inside.front()
     }
 
     #[inline(never)]

@@ -5,6 +5,7 @@ use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
 
 use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets};
+use super::change::Failures;
 use super::impairments::{ImpairedPacket, Impairments, Sent};
 use super::medium::MediumAccess;
 use super::rate_changes::RateChanges;
@@ -15,11 +16,13 @@ use super::{
 /// The state that a plain direction does without.
 #[derive(Debug, Clone)]
 pub(super) struct ImpairedPath<P> {
-    impairments: Impairments,
+    pub(super) impairments: Impairments,
     discipline: Discipline<P>,
     compression: Option<Compression>,
     /// `None` for a direction whose rate does not change.
-    rate_changes: Option<RateChanges>,
+    pub(super) rate_changes: Option<RateChanges>,
+    /// Failures that a caller has caused during the run (`change`).
+    pub(super) failures: Failures,
 }
 
 /// The times of a transmission.
@@ -44,24 +47,30 @@ impl<P: LinkPayload> ImpairedPath<P> {
             && direction.aqm.is_none()
             && direction.compression.is_none()
             && direction.rate_change.is_empty();
-        (!plain).then(|| {
-            let mut impairments = Impairments::new(direction, random);
-            if let MediumAccess::TimeSlots(slots) = access {
-                impairments.outages.pause_outside(slots);
-            }
-            let discipline = match access {
-                MediumAccess::Contention => Discipline::contention(direction),
-                MediumAccess::Own | MediumAccess::TimeSlots(_) => {
-                    Discipline::new(direction, random)
-                }
-            };
-            Box::new(Self {
-                impairments,
-                discipline,
-                compression: direction.compression,
-                rate_changes: RateChanges::new(direction),
-            })
-        })
+        (!plain).then(|| Box::new(Self::of(direction, access, random)))
+    }
+
+    /// The state of a direction, which may be plain.
+    pub(super) fn of(
+        direction: &Direction,
+        access: &MediumAccess,
+        random: LinkRandomStreams,
+    ) -> Self {
+        let mut impairments = Impairments::new(direction, random);
+        if let MediumAccess::TimeSlots(slots) = access {
+            impairments.outages.pause_outside(slots);
+        }
+        let discipline = match access {
+            MediumAccess::Contention => Discipline::contention(direction),
+            MediumAccess::Own | MediumAccess::TimeSlots(_) => Discipline::new(direction, random),
+        };
+        Self {
+            impairments,
+            discipline,
+            compression: direction.compression,
+            rate_changes: RateChanges::new(direction),
+            failures: Failures::default(),
+        }
     }
 
     pub(super) fn note_paired_use(&mut self, now: Instant) {

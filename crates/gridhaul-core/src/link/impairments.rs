@@ -32,7 +32,7 @@ pub(super) struct Impairments {
     route_change: Option<RouteChange>,
     /// Latest arrival time of a packet that was not reordered; later packets do not arrive before
     /// it.
-    last_in_order: Instant,
+    pub(super) last_in_order: Instant,
 }
 
 /// A packet at the end of its transmission.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Instant, Probability};
 
 use super::LinkRandomStreams;
 use super::gilbert_elliott::GilbertElliott;
@@ -58,6 +58,16 @@ impl Loss {
                 Self::Other(Box::new(OtherLoss::Listed(listed)))
             }
         }
+    }
+
+    /// The loss of a direction after the change with this number.
+    pub(super) fn replaced(
+        probability: Probability,
+        random: LinkRandomStreams,
+        number: u64,
+    ) -> Self {
+        let random = random.numbered_stream("loss after change", number);
+        Self::Bernoulli(BernoulliTrial::new(probability, random))
     }
 
     /// Whether the next packet, whose transmission ends at `sent`, is lost.

@@ -33,6 +33,7 @@
 
 mod account;
 mod aqm;
+mod change;
 mod direction;
 mod gilbert_elliott;
 mod impaired_path;
@@ -63,6 +64,7 @@ mod tests;
 use crate::random::{RandomStream, RandomStreamName};
 
 pub use account::LinkAccount;
+pub use change::DirectionChange;
 pub use direction::LinkDirection;
 pub use loss_cause::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
 pub use path_counters::PathCounters;

@@ -34,6 +34,16 @@ impl<T: Copy> RingBuffer<T> {
         if self.is_empty() { None } else { self.slots.get(self.slot_index(self.head)) }
     }
 
+    /// The oldest item.
+    #[inline]
+    pub(super) fn front_mut(&mut self) -> Option<&mut T> {
+        if self.is_empty() {
+            return None;
+        }
+        let index = self.slot_index(self.head);
+        self.slots.get_mut(index)
+    }
+
     /// All items, the oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|index| &self.slots[self.slot_index(self.head.wrapping_add(index))])

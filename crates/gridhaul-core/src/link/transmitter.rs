@@ -17,6 +17,11 @@ impl Transmitter {
         Self { serializer: Serializer::new(rate), free_at: Instant::ZERO }
     }
 
+    /// Sets the rate, which must not be zero, for packets that are charged from now on.
+    pub(super) fn set_rate(&mut self, rate: BitRate) {
+        self.serializer = Serializer::new(rate);
+    }
+
     /// Whether the transmitter is idle at `now`. It is idle at the very instant at which a
     /// transmission ends.
     #[inline]

@@ -7,7 +7,7 @@ use super::MessageDelays;
 
 /// The handshakes of a row since the start of the run, warm-up included, when most connections
 /// open.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct HandshakeTimes {
     times: MessageDelays,
     failed: u64,

@@ -5,7 +5,7 @@ use gridhaul_scenario::units::Duration;
 use hdrhistogram::Histogram;
 
 /// A histogram of message delays.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MessageDelays {
     /// In microseconds, with three significant digits.
     histogram: Histogram<u64>,

@@ -61,7 +61,8 @@ pub enum Demand {
     Open(Source),
     /// Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
     Greedy(Greedy),
-    /// Messages of a recorded trace, passed on by its reader (`trace`).
+    /// Messages of a recorded trace, passed on by its reader (`trace`), or of another program
+    /// (`external`).
     Recorded,
     /// Requests and responses, each sent after the previous message has arrived
     /// (`request_response`).
@@ -146,7 +147,7 @@ impl Demand {
             Load::Burst(keys) => {
                 Self::Open(Source::Burst(Box::new(Burst::new(keys, start, random))))
             }
-            Load::Trace(_) => Self::Recorded,
+            Load::Trace(_) | Load::External => Self::Recorded,
             Load::Application(keys) => Self::new(&keys.load(), start, random),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
         }

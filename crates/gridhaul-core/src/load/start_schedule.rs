@@ -86,6 +86,7 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
         | Load::OnOff(_)
         | Load::Burst(_)
         | Load::Trace(_)
+        | Load::External
         | Load::Application(_) => Rule::WithFirstMessage,
     }
 }

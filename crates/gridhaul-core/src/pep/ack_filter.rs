@@ -126,6 +126,10 @@ fn replaces(segment: &Segment, delayed: &Segment) -> bool {
 }
 
 impl Proxy for AckFilter {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if from == self.toward {
             if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {

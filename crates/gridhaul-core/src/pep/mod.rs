@@ -131,7 +131,10 @@ pub struct Statistics {
 /// Call order: after every `handle_*`, [`poll_transmit`](Self::poll_transmit) until `None`, and
 /// [`handle_timeout`](Self::handle_timeout) at [`next_deadline`](Self::next_deadline). Times never
 /// decrease.
-pub trait Proxy: fmt::Debug {
+pub trait Proxy: fmt::Debug + Send + Sync {
+    /// A proxy in the same state, for a run that is continued twice.
+    fn boxed_clone(&self) -> Box<dyn Proxy>;
+
     /// Handles a segment from an endpoint, or from the next proxy on its side.
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment);
 
@@ -216,6 +219,12 @@ pub trait Proxy: fmt::Debug {
     /// this is the byte after SYN.
     fn first_sequence_number(&self, _from: Side) -> Option<u32> {
         None
+    }
+}
+
+impl Clone for Box<dyn Proxy> {
+    fn clone(&self) -> Self {
+        self.boxed_clone()
     }
 }
 

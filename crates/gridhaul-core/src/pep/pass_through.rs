@@ -14,6 +14,10 @@ pub struct PassThrough {
 }
 
 impl Proxy for PassThrough {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, _now: Instant, from: Side, segment: &Segment) {
         self.queue.push_back(Outgoing {
             to: from.other(),

@@ -65,6 +65,10 @@ impl Split {
 }
 
 impl Proxy for Split {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.coupling.handle_segment(now, from, segment);
         if self.coupling.connection(Side::Client).state() != State::Listen

@@ -34,7 +34,7 @@ pub use event_log::{
 };
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter, RecordingFile};
-pub use recording::{Recording, WindowSample};
+pub use recording::{LossReason, Recording, WindowSample};
 pub use replications::{
     FinishedRun, Metrics, PointRows, RowNames, Run, RunRows, TimeBase, segment_metrics,
 };

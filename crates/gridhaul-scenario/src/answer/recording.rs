@@ -18,6 +18,56 @@ pub struct Recording {
     messages: usize,
 }
 
+/// Why a message did not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossReason {
+    /// The queue of a link was full.
+    QueueFull,
+    /// Active queue management dropped the packet.
+    Aqm,
+    /// Random loss.
+    Loss,
+    /// An outage of a link.
+    Outage,
+    /// Shadowing.
+    Shadowing,
+    /// A noise burst.
+    Noise,
+    /// Collisions on a shared medium.
+    Collision,
+    /// The checksum of the receiver did not match.
+    Corrupted,
+    /// A proxy was down.
+    Proxy,
+    /// The connection did not open.
+    ConnectionFailed,
+    /// The connection was closed or reset.
+    ConnectionClosed,
+    /// The message was on its way at the end of the run.
+    Unfinished,
+}
+
+impl LossReason {
+    /// Name in the column `reason`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::Aqm => "aqm",
+            Self::Loss => "loss",
+            Self::Outage => "outage",
+            Self::Shadowing => "shadowing",
+            Self::Noise => "noise",
+            Self::Collision => "collision",
+            Self::Corrupted => "corrupted",
+            Self::Proxy => "proxy",
+            Self::ConnectionFailed => "connection_failed",
+            Self::ConnectionClosed => "connection_closed",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
 /// A sample of the sender of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowSample {

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::answer::{Answer, RecordingFile};
-use crate::scenario::Scenario;
+use crate::scenario::{Load, Scenario};
 
 pub use crate::run_error::{RunError, Unsupported};
 pub use run_queue::{QueuedRun, RunQueue};
@@ -27,6 +27,19 @@ pub trait Backend {
     /// # Errors
     /// A scenario that is not supported or not valid, or a run that violated an invariant.
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError>;
+}
+
+/// The flows whose messages another program sends, as keys that a backend does not support.
+#[must_use]
+pub fn external_loads(scenario: &Scenario) -> Vec<Unsupported> {
+    let external = scenario.flow.iter().filter(|(_, flow)| flow.load == Load::External);
+    let unsupported = |(name, _): (&String, _)| Unsupported {
+        key: format!("flow.{name}.load"),
+        reason: "a run has no program that sends the messages of load `external`; step the \
+                 simulation with a `Session`, or use load `trace`"
+            .to_owned(),
+    };
+    external.map(unsupported).collect()
 }
 
 /// Observer of the progress of a run, and the storage of its recordings.

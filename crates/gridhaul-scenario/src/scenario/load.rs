@@ -14,6 +14,9 @@ use crate::units::{BitRate, Bytes, Duration, Probability};
 pub enum Load {
     /// Always data to send, until the end of the run.
     Bulk,
+    /// Messages that another program sends while it steps the simulation (`gridhaul_sim::Session`).
+    /// Runs without such a program refuse this load.
+    External,
     /// A given amount of data, as fast as the transport permits; then the flow closes.
     Transfer(Transfer),
     /// Messages at regular intervals.

@@ -222,7 +222,11 @@ impl Node {
 impl Load {
     fn is_random(&self) -> bool {
         match self {
-            Self::Bulk | Self::Transfer(_) | Self::RequestResponse(_) | Self::Trace(_) => false,
+            Self::Bulk
+            | Self::Transfer(_)
+            | Self::RequestResponse(_)
+            | Self::Trace(_)
+            | Self::External => false,
             Self::Periodic(Periodic { size: _, every, jitter, synchronised }) => {
                 // A period of one nanosecond has only one phase.
                 !jitter.is_zero() || !synchronised && *every > Duration::from_nanos(1)

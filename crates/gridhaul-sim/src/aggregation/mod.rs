@@ -30,7 +30,7 @@ pub(crate) use unsupported::unsupported;
 pub(crate) use wiring::{GroupMember, Wiring};
 
 /// The aggregators of a run. All lists are empty in a run without aggregators.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregators {
     /// For each flow, the index of the upstream connection that forwards its data, or
     /// [`NO_UPSTREAM`].
@@ -46,7 +46,7 @@ pub(crate) struct Aggregators {
 pub(crate) const NO_UPSTREAM: u32 = u32::MAX;
 
 /// One aggregator.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AggregatorNode {
     pub aggregator: SegmentAggregator,
     pub audit: AggregatorAudit,
@@ -55,7 +55,7 @@ pub(crate) struct AggregatorNode {
 }
 
 /// The messages of one upstream connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct UpstreamConnection {
     /// The aggregator, and the index of the connection at this aggregator.
     pub node: u32,
@@ -124,8 +124,8 @@ fn sizes(load: &Load, mss: u32) -> MessageSizes {
         Load::OnOff(load) => load.size.get(),
         Load::RequestResponse(load) => load.request.get(),
         Load::Burst(load) => load.size.get(),
-        // Unknown before the trace is played, and never used: see `unsupported.rs`.
-        Load::Trace(_) => 1,
+        // Unknown before the message is sent, and never used: see `unsupported.rs`.
+        Load::Trace(_) | Load::External => 1,
         Load::Bulk | Load::Transfer(_) | Load::Application(_) => u64::from(mss),
     };
     MessageSizes { min: size, max: size }

@@ -55,10 +55,10 @@ fn buffer_too_small(scenario: &Scenario, flow: &Flow, aggregator: &Aggregator) -
     let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     let backpressure = aggregator.when_full == FullBufferPolicy::Backpressure;
     let counted = matches!(aggregator.buffer, BufferLimit::Messages(_));
-    if matches!(flow.load, Load::Trace(_)) && (backpressure || !counted) {
+    if matches!(flow.load, Load::Trace(_) | Load::External) && (backpressure || !counted) {
         return Some(
-            "a message of a trace may be larger than the buffer; give the buffer in messages, with \
-             when_full = \"drop\""
+            "a message of a trace or of another program may be larger than the buffer; give the \
+             buffer in messages, with when_full = \"drop\""
                 .to_owned(),
         );
     }

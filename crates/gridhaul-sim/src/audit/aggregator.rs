@@ -9,7 +9,7 @@ use super::{AggregatorRule, Violation};
 use crate::waiting_message::WaitingMessage;
 
 /// Audits one aggregator by the data that enters and leaves its connections.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AggregatorAudit {
     limit: BufferLimit,
     /// Bytes accepted in order from all members.

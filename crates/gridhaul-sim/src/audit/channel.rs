@@ -9,7 +9,7 @@ use super::LinkRule;
 /// Checks that changing rates permit each transmission, and the reported causes of losses. During a
 /// coherence interval the attenuation is constant, so either all packets that start in it are lost
 /// or none.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ChannelCheck {
     has_shadowing: bool,
     has_noise: bool,

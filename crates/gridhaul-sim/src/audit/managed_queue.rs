@@ -14,7 +14,7 @@ use super::LinkRule;
 ///
 /// The packets that waited when a packet was enqueued are known once it and all earlier packets
 /// have been dequeued. Until then it is pending, in the order of enqueueing.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ManagedQueueCheck {
     limit: QueueLimit,
     /// Whether the queue schedules by flow, so that packets of different flows may be reordered.

@@ -26,7 +26,7 @@ use transmitter::TransmitterCheck;
 pub use violation::{AggregatorRule, AuditError, LinkRule, Violation};
 
 /// Audits one direction of a link.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LinkAudit {
     delay: u64,
     /// Whether packets leave in the order in which they were accepted: without reordering and

@@ -9,7 +9,7 @@ use gridhaul_scenario::units::{Instant, QueueLimit};
 /// In a queue for n packets, the transmission of the n-th packet before an accepted one must have
 /// started by the time of the offer. A ring of start times therefore needs one comparison for each
 /// packet. Limits in bytes and limits of very many packets are checked by counting.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct QueueCheck {
     /// The limit of the queue.
     limit: QueueLimit,
@@ -20,7 +20,7 @@ pub(super) struct QueueCheck {
 }
 
 /// Counts the packets that wait when a packet is offered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct WaitingCount {
     /// Start time and size of packets that may still wait at a later offer.
     packets: VecDeque<(Instant, u32)>,

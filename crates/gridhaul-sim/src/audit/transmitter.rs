@@ -6,7 +6,7 @@ use super::LinkRule;
 
 /// Checks that a transmitter sends one packet at a time, that no packet and no sequence of
 /// back-to-back packets is faster than the rate, to the nanosecond.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TransmitterCheck {
     rate: u64,
     free_at: Instant,

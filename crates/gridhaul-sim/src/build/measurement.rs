@@ -1,7 +1,6 @@
 //! The measurements of a run: counters, and the recorder of time series.
 
 use std::io;
-use std::ops::Range;
 
 use gridhaul_core::load::InProgress;
 use gridhaul_scenario::backend::Progress;
@@ -14,15 +13,12 @@ use crate::duplicates::Duplicates;
 use crate::flow::Flow;
 use crate::layout::Layout;
 use crate::loss_cause::LossCauses;
+use crate::outage_ends::OutageEnds;
 use crate::recorder::Recorder;
 
-/// The counters of a run with this measurement interval.
-pub(super) fn counters(
-    scenario: &Scenario,
-    layout: &Layout,
-    flows: &[Flow],
-    measured: Range<Instant>,
-) -> RunCounters {
+/// The counters of a run.
+pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> RunCounters {
+    let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
     let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
     let indirect_payload = datagrams || !layout.aggregation.groups.is_empty();
     let indirect_payload = vec![0; if indirect_payload { flows.len() } else { 0 }];
@@ -31,7 +27,7 @@ pub(super) fn counters(
         deadline_checks(scenario, layout),
         indirect_payload,
         loss_causes,
-        measured,
+        warmup..end,
     );
     for (row, flow) in counters.in_progress.iter_mut().zip(scenario.flow.values()) {
         *row = matches!(flow.load, Load::Burst(_)).then(InProgress::default);
@@ -39,6 +35,7 @@ pub(super) fn counters(
     let duplicates = |direction: &Direction| direction.duplicate.is_some();
     counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))
         .then(|| Duplicates::new(layout.flows.len()));
+    counters.outage_ends = OutageEnds::new(scenario);
     counters
 }
 

@@ -24,10 +24,10 @@ use crate::audit::LinkAudit;
 use crate::capture::Tap;
 use crate::event_log::EventLogs;
 use crate::events::Events;
+use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow};
 use crate::layout::{Layout, members};
 use crate::network::{END_OF_ROUTE, Link, Network, Observer};
-use crate::outage_ends::OutageEnds;
 use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
 use crate::stacks::{Stacks, stacks};
@@ -45,6 +45,7 @@ pub(crate) fn build(
     let mut flows = Vec::new();
     let mut starts = Vec::new();
     let mut playbacks = Vec::new();
+    let mut external = ExternalMessages::default();
     let mut forwarded_by = Vec::new();
     let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
@@ -83,33 +84,32 @@ pub(crate) fn build(
             flows.push(flow);
             forwarded_by.push(wiring.upstream_for(stage.next, member, group));
         }
+        external.add_row(spec, row as u32, first..flows.len() as u32);
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
-    let first = flows.len() as u32;
+    let own = flows.len() as u32;
     for (flow, next, opens) in upstream(scenario, layout, &wiring, replication, &mut routes) {
         flows.push(flow);
         forwarded_by.push(next);
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
-    let recorder = recorder(scenario, replication, layout, (&flows, &starts), progress)?;
-    let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-    let mut counters = counters(scenario, layout, &flows, warmup..end);
-    counters.outage_ends = OutageEnds::new(scenario);
-    let events = events(&links, flows.len(), playbacks.len(), proxies.instances.len());
+    let (traces, channels) = (playbacks.len(), external.channels());
+    let events = events(&links, flows.len(), traces, channels, proxies.instances.len());
     Ok(World {
         event_logs: EventLogs::new(scenario, &flows, replication, progress)?,
+        recorder: recorder(scenario, replication, layout, (&flows, &starts), progress)?,
         net: Network { events, links, detached: Packet::blank(), routes },
-        counters,
+        counters: counters(scenario, layout, &flows),
         warmup: None,
-        aggregators: wiring.build(forwarded_by, first),
+        aggregators: wiring.build(forwarded_by, own),
         flows,
         in_flight: InFlightMessages::default(),
         starts,
         proxies,
         playbacks,
+        external,
         failure: None,
-        recorder,
     })
 }
 
@@ -125,15 +125,18 @@ fn member_flow(
     Flow { row, ends, app: Some(app), routes, notify_at: u64::MAX, cwnd: 0 }
 }
 
-/// The event queue of a run.
+/// The event queue of a run with these numbers of recorded traces and of channels of a session.
 fn events(
     links: &LinkSet<Packet, Observer>,
     flows: usize,
-    playbacks: usize,
+    traces: usize,
+    channels: usize,
     instances: usize,
 ) -> Events {
-    let events = Events::new(links.len() + links.media(), flows, playbacks, instances);
-    if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
+    let events = Events::new(links.len() + links.media(), flows, traces + channels, instances);
+    // A session may change its links.
+    let is_monotonic = channels == 0 && links.iter().all(Link::is_plain);
+    if is_monotonic { events.with_monotonic_links() } else { events }
 }
 
 /// The upstream connections of aggregators, each with the upstream connection that forwards its

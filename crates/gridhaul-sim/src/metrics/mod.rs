@@ -31,7 +31,7 @@ pub(crate) struct RunState<'a> {
 }
 
 /// Counters at the end of the warm-up.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct WarmupSnapshot {
     at: Instant,
     links: Vec<LinkAccount>,

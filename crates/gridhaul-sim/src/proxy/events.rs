@@ -102,7 +102,7 @@ impl Context<'_> {
             forwarded |= segment.len > 0 && outgoing.is_forwarded();
             let (to, next) = (EndId::of(flow, end_at(*to)), instance.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
-            if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
+            if self.net.offer(now, next, segment.wire_bytes(), packet).is_err() && data {
                 self.counters.on_segment_lost(row, flow, segment, LossCause::Queue);
             }
         }

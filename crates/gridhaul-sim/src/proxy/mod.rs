@@ -22,7 +22,7 @@ pub(crate) use unsupported::unsupported;
 pub(crate) use wiring::ProxyWiring;
 
 /// The proxies of a run. Both lists are empty in a run without proxies.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Proxies {
     /// Index of the first instance of each flow.
     pub first: Vec<u32>,
@@ -30,7 +30,7 @@ pub(crate) struct Proxies {
 }
 
 /// The state of a proxy for one connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ProxyInstance {
     pub flow: u32,
     proxy: Box<dyn Proxy>,

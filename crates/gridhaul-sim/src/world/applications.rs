@@ -8,6 +8,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::World;
 use crate::end_id::EndId;
 use crate::events::Target;
+use crate::external_messages::MessageFate;
 use crate::flow::{Ends, Received};
 use crate::packet::{Body, Datagram, Packet};
 
@@ -31,6 +32,8 @@ impl World {
         let row = flow.row;
         // A message counts once, also where a link has duplicated its datagram.
         if self.counters.is_first_copy(row, datagram.number) {
+            let fate = MessageFate::Delivered;
+            self.external.on_datagram_ended(now, row, datagram.number, fate);
             self.on_message(now, row, packet.flow(), datagram.ready);
         }
     }
@@ -72,6 +75,11 @@ impl World {
     /// Messages of a recorded trace are ready.
     #[cold]
     pub(super) fn on_trace(&mut self, now: Instant, trace: u32) {
+        // The channels of a session are numbered after the traces.
+        if let Some(channel) = trace.checked_sub(self.playbacks.len() as u32) {
+            self.on_external(now, channel);
+            return;
+        }
         loop {
             let playback = &mut self.playbacks[trace as usize];
             let at = playback.at();
@@ -108,7 +116,7 @@ impl World {
     }
 
     /// Sends a message as a datagram.
-    fn send_datagram(&mut self, now: Instant, flow_index: u32, arrival: Arrival) {
+    pub(super) fn send_datagram(&mut self, now: Instant, flow_index: u32, arrival: Arrival) {
         let flow = &mut self.flows[flow_index as usize];
         let Ends::Datagram { header, .. } = flow.ends else { return };
         let totals = &mut self.counters.rows[flow.row as usize];
@@ -153,6 +161,7 @@ impl World {
     /// A message has arrived completely.
     pub(super) fn on_message(&mut self, now: Instant, row: u32, flow: u32, ready: Instant) {
         let delay: Duration = now.since(ready);
+        self.external.on_delivered(now, row, flow);
         self.counters.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {
             recorder.on_message(ready, row, flow, delay);

@@ -2,13 +2,15 @@
 //! time.
 
 mod applications;
+mod external;
+mod losses;
 mod nodes;
 
 use gridhaul_core::link::{LossCause, TransitOutcome};
 use gridhaul_core::load::InFlightMessages;
-use gridhaul_core::tcp::{Flags, LinkEvent, Segment, Sender};
+use gridhaul_core::tcp::{Flags, LinkEvent, Segment, Sender, State};
 use gridhaul_data::trace::Playback;
-use gridhaul_scenario::answer::RunRows;
+use gridhaul_scenario::answer::{LossReason, RunRows};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 
@@ -17,6 +19,7 @@ use crate::counters::RunCounters;
 use crate::end_id::EndId;
 use crate::event_log::EventLogs;
 use crate::events::{Events, Target};
+use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow, Received};
 use crate::layout::Layout;
 use crate::metrics::{RunState, WarmupSnapshot, rows};
@@ -37,6 +40,8 @@ pub(crate) struct World {
     pub aggregators: Aggregators,
     pub proxies: Proxies,
     pub playbacks: Vec<Playback>,
+    /// The messages of a session; none in a run.
+    pub external: ExternalMessages,
     /// The error that ends the run.
     pub failure: Option<RunError>,
     pub counters: RunCounters,
@@ -81,8 +86,11 @@ impl World {
     }
 
     /// Schedules the first events.
-    fn begin(&mut self) {
-        self.net.events.schedule(Target::Sampling, self.first_sample());
+    pub(crate) fn begin(&mut self) {
+        // A session has no measurement interval.
+        if !self.external.is_active() {
+            self.net.events.schedule(Target::Sampling, self.first_sample());
+        }
         for (index, start) in std::mem::take(&mut self.starts).into_iter().enumerate() {
             self.net.events.schedule(Target::App(index as u32), start);
         }
@@ -92,22 +100,30 @@ impl World {
         for (index, playback) in self.playbacks.iter().enumerate() {
             self.net.events.schedule(Target::Trace(index as u32), playback.at());
         }
+        self.reserve_external();
     }
 
     /// Handles all events up to and including a time.
     fn run_until(&mut self, until: Instant) -> Result<(), RunError> {
         while let Some((now, target)) = self.net.events.pop(until) {
-            match target {
-                Target::Link(link) => self.on_link(now, link),
-                Target::End(end) => self.on_end(now, end),
-                Target::App(flow) => self.on_app(now, flow),
-                Target::Sampling => self.on_sampling(now),
-                Target::Proxy(instance) => self.on_proxy_timeout(now, instance),
-                Target::Trace(trace) => {
-                    self.on_trace(now, trace);
-                    if let Some(failure) = self.failure.take() {
-                        return Err(failure);
-                    }
+            self.handle(now, target)?;
+        }
+        Ok(())
+    }
+
+    /// Handles an event.
+    #[inline(always)]
+    fn handle(&mut self, now: Instant, target: Target) -> Result<(), RunError> {
+        match target {
+            Target::Link(link) => self.on_link(now, link),
+            Target::End(end) => self.on_end(now, end),
+            Target::App(flow) => self.on_app(now, flow),
+            Target::Sampling => self.on_sampling(now),
+            Target::Proxy(instance) => self.on_proxy_timeout(now, instance),
+            Target::Trace(trace) => {
+                self.on_trace(now, trace);
+                if let Some(failure) = self.failure.take() {
+                    return Err(failure);
                 }
             }
         }
@@ -180,11 +196,8 @@ impl World {
                 self.forward(now, packet);
             }
             // The receiver discards a packet with a wrong checksum silently.
-            TransitOutcome::Corrupted => self.on_lost(&packet, LossCause::Error),
-            TransitOutcome::Lost(reason) if reason.is_by_queue() => {
-                self.on_lost(&packet, LossCause::Queue);
-            }
-            TransitOutcome::Lost(_) => self.on_lost(&packet, LossCause::Error),
+            TransitOutcome::Corrupted => self.on_lost(now, &packet, LossReason::Corrupted),
+            TransitOutcome::Lost(reason) => self.on_lost(now, &packet, losses::reason(reason)),
             // The loss of the original is counted.
             TransitOutcome::CorruptedDuplicate => {}
         }
@@ -199,8 +212,9 @@ impl World {
         }
         if next != END_OF_ROUTE {
             let bytes = packet.body.wire_bytes();
-            if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
-                self.on_lost(&packet, LossCause::Queue);
+            let offered = self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet });
+            if let Err(reason) = offered {
+                self.on_lost(now, &packet, losses::reason(reason));
             } else if self.counters.loss_causes.needs_reports() && self.net.marks(now, packet.next)
             {
                 self.report_to_sender(&packet, LinkEvent::Marked);
@@ -313,6 +327,7 @@ impl World {
         if connection.next_deadline() <= now {
             let timeouts = connection.sender().map_or(0, |sender| sender.stats().timeouts);
             connection.handle_timeout(now);
+            let closed = connection.state() == State::Closed;
             if self.counters.outage_ends.has_any()
                 && connection.sender().is_some_and(|sender| sender.stats().timeouts > timeouts)
             {
@@ -322,35 +337,11 @@ impl World {
                 let cwnd = connection.sender().map_or(0, Sender::cwnd);
                 self.counters.rows[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
             }
-        }
-        self.transmit_ready(now, end);
-    }
-
-    fn on_lost(&mut self, packet: &Packet, cause: LossCause) {
-        let flow = &mut self.flows[packet.flow() as usize];
-        match &packet.body {
-            Body::Datagram(datagram) => self.counters.on_datagram_lost(flow.row, datagram.number),
-            Body::Tcp(segment) => {
-                if segment.len > 0 && !packet.is_reverse() {
-                    self.counters.on_segment_lost(flow.row, packet.flow(), segment, cause);
-                    if self.counters.loss_causes.needs_reports() {
-                        self.report_to_sender(packet, LinkEvent::Lost(cause));
-                    }
-                }
+            if closed && self.external.is_active() {
+                self.report_if_closed(now, end.flow());
             }
         }
-    }
-
-    /// Reports an event of a data segment on a link to its sender.
-    #[cold]
-    fn report_to_sender(&mut self, packet: &Packet, event: LinkEvent) {
-        let flow = &mut self.flows[packet.flow() as usize];
-        if let (Body::Tcp(segment), Ends::Tcp(ends)) = (&packet.body, &mut flow.ends)
-            && segment.len > 0
-            && !packet.is_reverse()
-        {
-            ends[0].handle_link_report(segment.seq, segment.len, packet.sent, event);
-        }
+        self.transmit_ready(now, end);
     }
 
     /// The rows of the answer at the end of the run.

@@ -1,8 +1,7 @@
 //! Nodes that do more than forward: aggregators and proxies.
 
-use gridhaul_core::link::LossCause;
 use gridhaul_core::tcp::Segment;
-use gridhaul_scenario::answer::NodeCause;
+use gridhaul_scenario::answer::{LossReason, NodeCause};
 use gridhaul_scenario::units::Instant;
 
 use super::World;
@@ -78,7 +77,7 @@ impl World {
                 self.log_proxy(now, index, ProxyStep::Segment);
             }
             PacketOutcome::Forwarded(packet) => self.forward(now, packet),
-            PacketOutcome::Dropped => self.on_lost(packet, LossCause::Error),
+            PacketOutcome::Dropped => self.on_lost(now, packet, LossReason::Proxy),
         }
     }
 

@@ -13,4 +13,5 @@ mod media;
 mod packets;
 mod proxies;
 mod replications;
+mod session;
 mod support;

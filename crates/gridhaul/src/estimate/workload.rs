@@ -167,6 +167,8 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
         }
         // The trace file is not read here; one message per second is assumed.
         Load::Trace(_) => (seconds + 1.0, 200.0),
+        // No backend runs this load without a program that sends the messages.
+        Load::External => (0.0, 200.0),
         Load::Bulk | Load::Application(_) => (f64::INFINITY, f64::INFINITY),
     }
 }

@@ -8,7 +8,7 @@ use super::{Carrier, Delivered, other, write};
 use crate::load::{Arrival, RequestResponse};
 
 /// Both ends of a dialogue. Either a message is in flight, or one is to be written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Dialogue {
     load: RequestResponse,
     /// The next message, and the end that writes it.

@@ -8,7 +8,7 @@ use super::{Carrier, message, write};
 use crate::load::{Arrival, Greedy};
 
 /// A greedy load and its messages in flight.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct GreedySender {
     /// Boxed: each of a million applications has the size of the largest kind.
     pub load: Box<Greedy>,

@@ -10,7 +10,7 @@ use super::Delivered;
 
 /// The messages in flight of all applications that share these columns. A slot belongs to the list
 /// of one [`Outbox`] or to the list of free slots.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct InFlightMessages {
     /// Stream position after the last byte of each message, counted from 0.
     end: Vec<u64>,
@@ -26,7 +26,7 @@ struct Slot(NonZeroU32);
 
 /// The messages in flight of one application, in the order of the stream. All calls must use the
 /// same [`InFlightMessages`].
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Outbox {
     first: Option<Slot>,
     last: Option<Slot>,

@@ -29,7 +29,7 @@ pub use in_flight::{InFlightMessages, Outbox};
 pub use transfer::Transfer;
 
 /// The application of a connection, at both of its ends.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Application<C = ()> {
     class: C,
     behaviour: Behaviour,
@@ -37,7 +37,7 @@ pub struct Application<C = ()> {
 
 /// The kinds of applications. Most are boxed, because each of a million meters has the size of the
 /// largest.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Behaviour {
     /// Writes an endless stream.
     Bulk,

@@ -9,7 +9,7 @@ use super::{Carrier, write};
 use crate::load::Source;
 
 /// An open-loop source and its messages in flight.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OpenLoop {
     pub source: Source,
     pub outbox: Outbox,

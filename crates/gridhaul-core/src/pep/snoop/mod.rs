@@ -290,6 +290,10 @@ impl Snoop {
 }
 
 impl Proxy for Snoop {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         let incoming = segment;
         let mut forwarded = Some(*segment);

@@ -205,6 +205,10 @@ impl<R: Relay> Engaged<R> {
 }
 
 impl<R: Relay> Proxy for Transparent<R> {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if let Phase::Engaged(engaged) = &mut self.phase {
             if engaged.acknowledges_unsent(from, segment) {

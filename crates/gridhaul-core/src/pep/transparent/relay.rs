@@ -11,7 +11,7 @@ use crate::tcp::{Segment, StackParams};
 
 /// Relays the segments of an open connection, and acknowledges data in place of the receiver. The
 /// methods that have the names of those of [`Proxy`](crate::pep::Proxy) have the same contract.
-pub trait Relay: fmt::Debug {
+pub trait Relay: fmt::Debug + Clone + Send + Sync + 'static {
     /// A relay that joins a connection. `window_shifts` are those of
     /// [`Proxy::set_window_shift`](crate::pep::Proxy::set_window_shift), by side.
     fn engage(params: &Arc<StackParams>, entry: &EntryState, window_shifts: [u8; 2]) -> Self;

@@ -68,6 +68,14 @@ impl Report<'_> {
                 "remove it, or choose a load of messages such as `periodic`, or `transfer`",
             );
         }
+        if flow.load == Load::External && flow.start_spread.is_some_and(|spread| !spread.is_zero())
+        {
+            self.refuse(
+                format!("{key}.start_spread"),
+                "the program that steps the simulation determines the times of its messages",
+                "remove this key",
+            );
+        }
         if matches!(flow.load, Load::Trace(_))
             && flow.start_spread.is_some_and(|spread| !spread.is_zero())
         {
@@ -147,8 +155,8 @@ impl Report<'_> {
             }
             Load::OnOff(load) => ("on_off", load.size),
             Load::Burst(load) => ("burst", load.size),
-            // The trace reader reports messages that are too large.
-            Load::Application(_) | Load::Trace(_) => return,
+            // The trace reader and the session report messages that are too large.
+            Load::Application(_) | Load::Trace(_) | Load::External => return,
             Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
                 self.refuse(
                     format!("{key}.load"),

@@ -11,7 +11,7 @@ const SHARE_MIN: f64 = 0.0001;
 impl Report<'_> {
     pub(super) fn load(&mut self, key: &str, load: &Load) {
         match load {
-            Load::Bulk => {}
+            Load::Bulk | Load::External => {}
             Load::Transfer(load) => self.some_size(&format!("{key}.transfer.size"), load.size),
             Load::Periodic(load) => {
                 self.some_size(&format!("{key}.periodic.size"), load.size);
