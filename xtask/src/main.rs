@@ -1,6 +1,6 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
-//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`,
-//! `cargo xtask coverage`.
+//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask wheel`,
+//! `cargo xtask mutants`, `cargo xtask coverage`.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod docs;
 mod process;
 mod soak;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,8 @@ enum Task {
     Browser,
     /// Regenerate the generated pages and golden files
     Docs,
+    /// Build the Python package as a wheel
+    Wheel,
     /// Change the code of a crate in many small ways, and list the changes that no test detects
     Mutants(analysis::Mutants),
     /// Print which lines of a crate its tests run
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Bpf => bpf::run(),
         Task::Browser => browser::run(),
         Task::Docs => docs::run(),
+        Task::Wheel => wheel::run(),
         Task::Mutants(options) => analysis::mutants(&options),
         Task::Coverage(options) => analysis::coverage(&options),
     };

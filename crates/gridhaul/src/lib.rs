@@ -64,5 +64,5 @@ pub use estimate::ensure_memory;
 pub use observer::Observer;
 pub use paper::paper;
 pub use plan::plan;
-pub use request::{Changes, Setting, Vary, load};
+pub use request::{Changes, Setting, Vary, change, load};
 pub use run::{run, sweep};

@@ -4,6 +4,7 @@
 
 mod background;
 mod licences;
+mod module;
 mod ns2;
 mod python;
 mod suites;
@@ -24,9 +25,10 @@ use crate::process::{self, cargo, program, root, target};
 /// Arguments of `test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Steps to run: tools, format, licences, lints, python, ns-2, fuzzing, tests [default: all]
+    /// Steps to run: tools, format, licences, lints, python, ns-2, fuzzing, module, tests [default:
+    /// all]
     steps: Vec<String>,
-    /// Skip the slow steps: python (a Petri net), fuzzing, ns-2
+    /// Skip the slow steps: python (a Petri net), fuzzing, ns-2, module (of Python)
     #[arg(long)]
     quick: bool,
 }
@@ -38,7 +40,7 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "tools", slow: false, run: tools::provide },
     Step { name: "format", slow: false, run: format },
     Step { name: "licences", slow: false, run: licences::check },
@@ -46,6 +48,7 @@ const STEPS: [Step; 8] = [
     Step { name: "python", slow: true, run: python::test },
     Step { name: "ns-2", slow: true, run: ns2::compare },
     Step { name: "fuzzing", slow: true, run: fuzz },
+    Step { name: "module", slow: true, run: module::test },
     Step { name: "tests", slow: false, run: suites::run },
 ];
 

@@ -1,7 +1,7 @@
 //! The tests of the Python code: the Petri net of paper `medx`.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context;
 
@@ -16,11 +16,15 @@ pub(crate) fn test() -> anyhow::Result<()> {
     if !PYTHON.is_usable() {
         return PYTHON.report_missing();
     }
-    let folder = target().join("python");
-    provide(&folder)?;
     let net = root().join(NET);
+    let environment = Environment {
+        folder: target().join("python"),
+        requirements: net.join("requirements.txt"),
+        works: "import pytest, snakes",
+    };
+    environment.provide()?;
     let python = |arguments: &[&str]| {
-        let mut python = program(&folder.join("bin/python").to_string_lossy());
+        let mut python = program(&environment.python());
         // The source folder stays free of generated files.
         python.current_dir(&net).env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
         process::run(&mut python)
@@ -30,30 +34,46 @@ pub(crate) fn test() -> anyhow::Result<()> {
     python(&["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
 }
 
-/// Creates a virtual environment with the packages of `requirements.txt`, again whenever that file
-/// changes.
-fn provide(folder: &Path) -> anyhow::Result<()> {
-    let requirements = root().join(NET).join("requirements.txt");
-    let wanted = fs::read_to_string(&requirements)?;
-    let installed = folder.join("requirements.txt");
-    let works = || {
-        let mut python = program(&folder.join("bin/python").to_string_lossy());
-        output(python.args(["-c", "import pytest, snakes"])).is_ok()
-    };
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) && works() {
-        return Ok(());
+/// Name of the folder of packages in an environment.
+pub(super) const PACKAGES: &str = "site-packages";
+
+/// A virtual environment in the build folder.
+pub(super) struct Environment {
+    pub(super) folder: PathBuf,
+    /// The list of its packages.
+    pub(super) requirements: PathBuf,
+    /// A program that fails if packages are missing.
+    pub(super) works: &'static str,
+}
+
+impl Environment {
+    /// The path of its Python.
+    pub(super) fn python(&self) -> String {
+        self.folder.join("bin/python").to_string_lossy().into_owned()
     }
-    let environment = folder.to_string_lossy();
-    process::run(program("python3").args(["-m", "venv", "--clear", &environment]))
-        .with_context(|| format!("cannot create a Python environment in {environment}"))?;
-    let mut pip = program(&folder.join("bin/python").to_string_lossy());
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--use-pep517"]);
-    process::run(pip.arg("--requirement").arg(&requirements)).with_context(|| {
-        format!(
-            "cannot install the packages of {NET}/requirements.txt; \
-             pip needs access to PyPI or to the index in PIP_INDEX_URL"
-        )
-    })?;
-    fs::write(installed, wanted)?;
-    Ok(())
+
+    /// Creates the environment with its packages, again whenever their list changes.
+    pub(super) fn provide(&self) -> anyhow::Result<()> {
+        let wanted = fs::read_to_string(&self.requirements)?;
+        let installed = self.folder.join("requirements.txt");
+        let works = || output(program(&self.python()).args(["-c", self.works])).is_ok();
+        if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) && works() {
+            return Ok(());
+        }
+        let environment = self.folder.to_string_lossy();
+        process::run(program("python3").args(["-m", "venv", "--clear", &environment]))
+            .with_context(|| format!("cannot create a Python environment in {environment}"))?;
+        let mut pip = program(&self.python());
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        pip.args(["--use-pep517", "--requirement"]).arg(&self.requirements);
+        process::run(&mut pip).with_context(|| {
+            format!(
+                "cannot install the packages of {}; pip needs access to PyPI or to the index in \
+                 PIP_INDEX_URL",
+                self.requirements.display()
+            )
+        })?;
+        fs::write(installed, wanted)?;
+        Ok(())
+    }
 }

@@ -61,9 +61,21 @@ pub fn load(
     Ok((scenario, notes))
 }
 
-/// Applies changes to a scenario; `file` is its name in errors. Returns a note for each sweep of
-/// the file that a change replaces.
-pub(crate) fn change(
+/// Applies changes to a scenario; `file` is its name in errors, and `vary` adds axes to its sweep.
+/// Returns a note for each sweep of the file that a change replaces.
+///
+/// # Errors
+/// Changes that do not apply to the scenario, each with its position.
+pub fn change(
+    scenario: Scenario,
+    file: &str,
+    changes: &Changes,
+    vary: &[Vary],
+) -> Result<(Scenario, Vec<String>), Error> {
+    Ok(changed(scenario, file, changes, vary)?)
+}
+
+fn changed(
     mut scenario: Scenario,
     file: &str,
     changes: &Changes,

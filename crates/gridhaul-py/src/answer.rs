@@ -1,0 +1,263 @@
+//! Runs, sweeps, and the answers of all backends.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gridhaul::{BackendName, Engine, Vary, compare as comparison};
+use gridhaul_report::{NamedChart, Report};
+use gridhaul_scenario::answer::Answer;
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::scenario::Scenario;
+use crate::table::{Table, TableSource};
+use crate::task;
+
+/// The answers of one or more backends to one scenario.
+#[pyclass(frozen, skip_from_py_object, module = "gridhaul._native")]
+#[derive(Debug, Clone)]
+pub(crate) struct Answers {
+    pub(crate) answers: Arc<Vec<Answer>>,
+    /// The merged scenario as TOML; empty for stored answers.
+    scenario_toml: String,
+    description: String,
+}
+
+/// The options of a run that select backends and resources.
+pub(crate) struct EngineOptions {
+    pub(crate) on: Vec<String>,
+    pub(crate) threads: usize,
+    pub(crate) ignore_estimate: bool,
+}
+
+/// The answers so far, and the exception that interrupted the run.
+type RunResult = (Option<Answers>, Option<Py<PyAny>>, Vec<String>);
+
+/// Runs a scenario.
+#[pyfunction]
+#[pyo3(signature = (scenario, on, threads, ignore_estimate, progress=None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    on: Vec<String>,
+    threads: usize,
+    ignore_estimate: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RunResult> {
+    let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
+    execute(py, scenario.clone(), Vec::new(), engine, progress)
+}
+
+/// Runs a scenario for several values of keys: `KEY=VALUES` each, as with `--vary`.
+#[pyfunction]
+#[pyo3(signature = (scenario, vary, on, threads, ignore_estimate, progress=None))]
+pub(crate) fn sweep(
+    py: Python<'_>,
+    scenario: &Scenario,
+    vary: Vec<String>,
+    on: Vec<String>,
+    threads: usize,
+    ignore_estimate: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RunResult> {
+    let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
+    let vary: Result<Vec<Vary>, String> = vary.iter().map(|text| text.parse()).collect();
+    let vary = vary.map_err(|message| error::new(py, "InputError", &message))?;
+    execute(py, scenario.clone(), vary, engine, progress)
+}
+
+/// Reads stored answers: results folders or files `answer.json`.
+#[pyfunction]
+#[pyo3(name = "read_answers")]
+pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Answers> {
+    let read = paths.iter().map(|path| {
+        let file = if path.is_dir() { path.join("answer.json") } else { path.clone() };
+        gridhaul::read_answer(&file).map_err(|error| error::exception(py, &error))
+    });
+    let answers = read.collect::<PyResult<Vec<_>>>()?;
+    Ok(Answers {
+        answers: Arc::new(answers),
+        scenario_toml: String::new(),
+        description: String::new(),
+    })
+}
+
+fn execute(
+    py: Python<'_>,
+    scenario: Scenario,
+    vary: Vec<Vary>,
+    engine: Engine,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RunResult> {
+    let (toml, description) = (scenario.content.to_toml(), scenario.content.description.clone());
+    let label = scenario.label();
+    let ended = task::run(py, progress, move |observer| {
+        gridhaul::sweep(scenario.content, &vary, &engine, &label, observer)
+    })?;
+    let answers = ended.result.map(|answers| Answers {
+        answers: Arc::new(answers),
+        scenario_toml: toml,
+        description,
+    });
+    let interrupted = ended.interrupted.map(|error| error.into_value(py).into_any());
+    Ok((answers, interrupted, ended.notes))
+}
+
+impl EngineOptions {
+    pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Engine> {
+        let names: Result<Vec<BackendName>, String> =
+            self.on.iter().map(|name| name.parse()).collect();
+        let backends = names.map_err(|message| error::new(py, "InputError", &message))?;
+        Ok(Engine {
+            backends,
+            threads: self.threads,
+            ignore_estimate: self.ignore_estimate,
+            ..Engine::default()
+        })
+    }
+}
+
+#[pymethods]
+impl Answers {
+    /// The backends, in order.
+    #[getter]
+    fn backends(&self) -> Vec<String> {
+        self.answers.iter().map(|answer| answer.backend.clone()).collect()
+    }
+
+    #[getter]
+    fn title(&self) -> String {
+        self.answers.first().map(|answer| answer.title.clone()).unwrap_or_default()
+    }
+
+    #[getter]
+    fn seed(&self) -> Option<u64> {
+        self.answers.first().map(|answer| answer.seed)
+    }
+
+    #[getter]
+    fn scenario_sha256(&self) -> String {
+        self.answers.first().map(|answer| answer.scenario_sha256.clone()).unwrap_or_default()
+    }
+
+    #[getter]
+    fn scenario_toml(&self) -> &str {
+        &self.scenario_toml
+    }
+
+    /// Whether the run was interrupted before all points were finished.
+    #[getter]
+    fn incomplete(&self) -> bool {
+        self.answers.iter().any(|answer| answer.incomplete)
+    }
+
+    /// Warnings: backend, subject and text of each.
+    #[getter]
+    fn warnings(&self) -> Vec<(String, String, String)> {
+        let of_answer = |answer: &Answer| {
+            let backend = answer.backend.clone();
+            let warnings = answer.warnings.clone().into_iter();
+            warnings.map(move |warning| (backend.clone(), warning.about, warning.message))
+        };
+        self.answers.iter().flat_map(of_answer).collect()
+    }
+
+    /// Numbers of points and of replications of the first answer.
+    #[getter]
+    fn size(&self) -> (usize, u32) {
+        self.answers.first().map_or((0, 0), |answer| (answer.points.len(), answer.replications))
+    }
+
+    /// The answer of one backend.
+    fn of_backend(&self, name: &str) -> Option<Self> {
+        let found = self.answers.iter().find(|answer| answer.backend == name)?;
+        Some(Self { answers: Arc::new(vec![found.clone()]), ..self.clone() })
+    }
+
+    /// A table: `flows` or `links`.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let source = TableSource::named(name, &self.labelled());
+        let source = source.map_err(|message| error::new(py, "InputError", &message))?;
+        Ok(Table::new(source))
+    }
+
+    /// Names of the recorded series.
+    fn series_names(&self) -> Vec<String> {
+        let several = self.answers.len() > 1;
+        let name = |answer: &Answer, series: &str| match several {
+            true => format!("{series}-{}", answer.backend),
+            false => series.to_owned(),
+        };
+        let of_answer = |answer: &Answer| {
+            answer.series.iter().map(|series| name(answer, &series.name)).collect::<Vec<_>>()
+        };
+        self.answers.iter().flat_map(of_answer).collect()
+    }
+
+    /// The recorded series at an index of `series_names`.
+    fn series(&self, index: usize) -> Option<Table> {
+        let mut series = self
+            .answers
+            .iter()
+            .flat_map(|answer| answer.series.iter().map(move |series| (answer, series)));
+        let (answer, series) = series.nth(index)?;
+        Some(Table::new(TableSource::of_series(answer, series)))
+    }
+
+    /// The answer as in `answer.json`; a list for several backends.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        let text = match &self.answers[..] {
+            [answer] => serde_json::to_string_pretty(answer),
+            answers => serde_json::to_string_pretty(answers),
+        };
+        text.map_err(|error| error::new(py, "InternalError", &error.to_string()))
+    }
+
+    /// Charts: name, title and SVG of each.
+    fn charts(&self) -> Vec<(String, String, String)> {
+        svg(&gridhaul_report::charts(&self.labelled()))
+    }
+
+    /// The report as one HTML file.
+    fn report(&self) -> String {
+        gridhaul_report::html(&Report {
+            title: &self.title(),
+            description: &self.description,
+            answers: &self.labelled(),
+            scenario_toml: &self.scenario_toml,
+            ..Report::default()
+        })
+    }
+
+    /// The result in sentences.
+    fn summary(&self) -> String {
+        gridhaul_report::result(&self.labelled()).join(" ")
+    }
+
+    /// The answers of the backends compared with the first, as JSON.
+    fn comparison(&self, py: Python<'_>) -> PyResult<String> {
+        let compared = comparison(&self.labelled(), &[]);
+        let compared = compared.map_err(|error| error::exception(py, &error))?;
+        serde_json::to_string(&compared)
+            .map_err(|error| error::new(py, "InternalError", &error.to_string()))
+    }
+}
+
+impl Answers {
+    pub(crate) fn of(answers: Vec<Answer>, scenario_toml: String) -> Self {
+        Self { answers: Arc::new(answers), scenario_toml, description: String::new() }
+    }
+
+    /// The answers with the names of their backends.
+    pub(crate) fn labelled(&self) -> Vec<(String, &Answer)> {
+        self.answers.iter().map(|answer| (answer.backend.clone(), answer)).collect()
+    }
+}
+
+/// Name, title and SVG of charts.
+pub(crate) fn svg(charts: &[NamedChart]) -> Vec<(String, String, String)> {
+    let drawn = |named: &NamedChart| {
+        (named.name.clone(), named.chart.title().to_owned(), named.chart.to_svg())
+    };
+    charts.iter().map(drawn).collect()
+}

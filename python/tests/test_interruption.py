@@ -1,0 +1,84 @@
+"""Ctrl-C, progress, and panics."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+from conftest import long
+
+import gridhaul
+
+
+def interrupt_after(seconds: float) -> threading.Timer:
+    timer = threading.Timer(seconds, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    return timer
+
+
+def test_ctrl_c_ends_a_run_and_keeps_finished_replications() -> None:
+    # A replication of this scenario takes about a hundredth of a second.
+    scenario = long(20)
+    sent = 0.0
+
+    def send() -> None:
+        nonlocal sent
+        sent = time.monotonic()
+        signal.raise_signal(signal.SIGINT)
+
+    timer = threading.Timer(1.0, send)
+    timer.start()
+    with pytest.raises(gridhaul.Interrupted) as caught:
+        gridhaul.run(scenario, replications=1_000_000, threads=1, ignore_estimate=True)
+    waited = time.monotonic() - sent
+    assert isinstance(caught.value, KeyboardInterrupt)
+    answer = caught.value.answer
+    assert answer is not None
+    assert answer.incomplete
+    finished = answer.flows["goodput_bit_per_s_n"][0]
+    assert isinstance(finished, float)
+    assert finished > 1
+    # 100 ms on an idle machine; other tests run at the same time.
+    assert waited < 2, waited
+
+
+def test_ctrl_c_without_a_finished_replication_has_no_answer() -> None:
+    timer = interrupt_after(0.3)
+    with pytest.raises(gridhaul.Interrupted) as caught:
+        gridhaul.run(long(), ignore_estimate=True)
+    timer.join()
+    assert caught.value.answer is None
+    assert "nothing was finished" in str(caught.value)
+    # The interpreter is usable.
+    assert gridhaul.run(long(1)).backends == ["sim"]
+
+
+def test_progress_is_reported_and_may_end_the_run() -> None:
+    calls: list[tuple[str, int, int]] = []
+
+    class EnoughError(Exception):
+        pass
+
+    def progress(part: str, done: int, total: int) -> None:
+        calls.append((part, done, total))
+        if len(calls) == 3:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        gridhaul.run(long(), progress=progress, ignore_estimate=True)
+    assert len(calls) == 3
+    part, done, total = calls[-1]
+    assert part == "scenario"
+    assert 0 <= done < total
+
+
+def test_progress_is_a_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    timer = interrupt_after(0.6)
+    with pytest.raises(gridhaul.Interrupted):
+        gridhaul.run(long(), progress=True, ignore_estimate=True)
+    timer.join()
+    printed = capsys.readouterr().err
+    assert "scenario: " in printed
+    assert printed.endswith("\r\x1b[K")

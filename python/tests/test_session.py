@@ -1,0 +1,178 @@
+"""Stepped simulation."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+import gridhaul
+from gridhaul import Scenario, Session
+
+
+def test_messages_are_delivered_with_their_delay(meters: Scenario) -> None:
+    session = Session(meters)
+    first = session.send("meter[3]", "head", 200, 1.0)
+    second = session.send("head", "meter[3]", 50, 1.5)
+    assert session.advance_to(1.0) == []
+    assert session.next_event() is not None
+    delivered = session.advance_to(10)
+    assert [message.id for message in delivered] == [first, second]
+    message = delivered[0]
+    assert message.delivered
+    assert message.delay_s is not None
+    # Propagation, and the transmission of 240 B at 64 kbit/s and at 1 Mbit/s.
+    assert message.delay_s > 0.06 + 240 * 8 / 64_000 + 240 * 8 / 1_000_000
+    assert message.at_s == message.sent_s + message.delay_s
+    assert session.now_s == 10
+    assert session.in_flight == 0
+
+
+def test_a_session_sends_at_its_own_time_by_default(meters: Scenario) -> None:
+    session = Session(meters)
+    session.advance_to(2.5)
+    session.send("meter[0]", "head", 100)
+    assert session.advance_to(9)[0].sent_s == 2.5
+
+
+def test_steps_do_not_change_the_delays(meters: Scenario) -> None:
+    def delays(step: float) -> list[gridhaul.Message]:
+        session = Session(meters)
+        session.send_many([(f"meter[{n % 20}]", "head", 100 + n, n / 100) for n in range(200)])
+        found: list[gridhaul.Message] = []
+        while session.now_s < 30:
+            found += session.advance_to(session.now_s + step)
+        return found
+
+    assert delays(0.05) == delays(30)
+    assert len(delays(30)) == 200
+
+
+def test_a_link_fails_and_recovers(meters: Scenario) -> None:
+    session = Session(meters)
+    session.send("meter[1]", "head", 100)
+    session.advance_to(2)
+    session.set_link("uplink", up=False)
+    session.send("meter[1]", "head", 100)
+    assert session.advance_to(10) == []
+    session.set_link("uplink", up=True)
+    late = session.advance_to(60)[0]
+    assert late.delay_s is not None
+    assert late.delay_s > 8
+    session.set_link("street[1]", delay="500 ms", rate="32 kbit/s", loss="0 %")
+    session.send("meter[1]", "head", 100)
+    slow = session.advance_to(70)[0]
+    assert slow.delay_s is not None
+    assert slow.delay_s > 0.54
+
+
+def test_a_snapshot_is_restored_any_number_of_times(meters: Scenario) -> None:
+    session = Session(meters)
+    session.send_many([(f"meter[{n}]", "head", 100, 0.1) for n in range(20)])
+    session.advance_to(0.15)
+    snapshot = session.snapshot()
+    assert repr(snapshot) == "<gridhaul.Snapshot at 0.15 s>"
+    future = session.advance_to(20)
+    assert len(future) == 20
+    for _ in range(2):
+        session.restore(snapshot)
+        assert session.now_s == 0.15
+        assert session.advance_to(20) == future
+    with pytest.raises(gridhaul.SessionError, match="another session"):
+        Session(meters, replication=1).restore(snapshot)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("meter[20]", "head", 9), r"no member `meter\[20\]`"),
+        (("meter", "head", 9), "is a group of 20"),
+        (("metre", "head", 9), "no node `metre`"),
+        (("concentrator", "head", 9), 'no flow with load = "external"'),
+        (("meter[1]", "head", 0), "send at least 1 B"),
+        (("meter[1]", "head", 9, 0.5), "time does not go back"),
+        (("meter[1]", "head", 9, -1.0), "is no time of a session"),
+        (("meter[1]", "head", 9, math.nan), "is no time of a session"),
+        (("meter[1]", "head", 9, math.inf), "is no time of a session"),
+    ],
+)
+def test_wrong_messages_are_refused(meters: Scenario, arguments: Any, text: str) -> None:
+    session = Session(meters)
+    session.advance_to(1)
+    with pytest.raises(gridhaul.SessionError, match=text):
+        session.send(*arguments)
+    assert session.in_flight == 0
+
+
+def test_wrong_types_are_refused(meters: Scenario) -> None:
+    session = Session(meters)
+    wrong: Any = "9"
+    with pytest.raises(TypeError):
+        session.send("meter[1]", "head", wrong)
+    with pytest.raises(OverflowError):
+        session.send("meter[1]", "head", -1)
+    with pytest.raises(TypeError):
+        session.advance_to(wrong)
+    with pytest.raises(gridhaul.SessionError, match="time does not go back"):
+        session.advance_to(1)
+        session.advance_to(0.5)
+    with pytest.raises(gridhaul.SessionError, match="there is no link `x`"):
+        session.set_link("x", up=True)
+    with pytest.raises(gridhaul.SessionError, match="rate: "):
+        session.set_link("uplink", rate="fast")
+
+
+def test_a_closed_session_is_refused(meters: Scenario) -> None:
+    with Session(meters) as session:
+        session.send("meter[1]", "head", 9)
+    assert repr(session) == "<gridhaul.Session 'Meters of a district', closed>"
+    for call in (session.next_event, session.snapshot, lambda: session.advance_to(1)):
+        with pytest.raises(gridhaul.SessionError, match="the session is closed"):
+            call()
+
+
+def test_a_run_refuses_a_scenario_for_sessions_and_the_reverse(
+    meters: Scenario, download: Scenario
+) -> None:
+    with pytest.raises(gridhaul.InputError, match="with a `Session`"):
+        gridhaul.run(meters)
+    with pytest.raises(gridhaul.SessionError, match='load = "external"'):
+        Session(download)
+
+
+def test_ctrl_c_ends_a_step_and_the_session_goes_on() -> None:
+    text = LOADED
+    session = Session(Scenario.from_toml(text))
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(gridhaul.Interrupted, match="interrupted at "):
+        session.advance_to(1e6)
+    timer.join()
+    reached = session.now_s
+    assert 0 < reached < 1e6
+    session.send("meter", "head", 9)
+    assert session.advance_to(reached + 60)[0].delivered
+
+
+LOADED = """
+title = "A loaded link"
+duration = "60 s"
+[node]
+meter = {}
+head = {}
+[link.line]
+from = "meter"
+to = "head"
+both = { rate = "10 Mbit/s", delay = "1 ms" }
+[flow.reports]
+from = "meter"
+to = "head"
+load = "external"
+[flow.background]
+from = "meter"
+to = "head"
+load = "bulk"
+"""
