@@ -10,6 +10,8 @@ link, and a new connection for each death, because a subflow that has died does 
     cargo build --release -p gridhaul-relay
     sudo python3 bench/router/deaths.py --relay target/release/gridhaul-relay --deaths 200
 
+The load of the machine at the start and at the end is printed: with other work on the processors, gaps are longer.
+
 Exit code 1: a 99th percentile of the router exceeds its limit (1 s for carrier, 3 s for swallowed packets), or data was
 lost or changed. A death during which the machine has delayed a sleep of this program by more than 0.25 s is counted, but
 not among the gaps: other work on the processors has delayed the routers as well.
@@ -130,7 +132,7 @@ class RouterNetwork(Network):
     address = "10.9.0.1"
     protocol = 0
 
-    def __init__(self, relay):
+    def __init__(self, relay, keys=""):
         super().__init__("ghr-router")
         self.folder = tempfile.TemporaryDirectory()
         self.routers = []
@@ -143,7 +145,7 @@ class RouterNetwork(Network):
             with open(config, "w", encoding="utf-8") as file:
                 file.write(
                     f'name = "{name}"\nmanagement.address = "127.0.0.1:9180"\n[router]\naddress = "{own}"\n'
-                    f'peer = "{peer}"\ndestinations = ["{peer}"]\nstate = "state"\n{links}'
+                    f'peer = "{peer}"\ndestinations = ["{peer}"]\nstate = "state"\n{links}{keys}'
                 )
             words = ("ip", "netns", "exec", side.name, relay, "run", config)
             router = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
@@ -367,6 +369,7 @@ def main():
     relay = os.path.abspath(args.relay)
     mptcp_deaths = args.deaths if args.mptcp_deaths is None else args.mptcp_deaths
     failed = False
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n")
     print("| system | death | deaths | disturbed | median gap | 99th percentile | longest |\n|---|---|---|---|---|---|---|")
     for name, make, deaths in (
         ("hybrid router", RouterNetwork, args.deaths),
@@ -387,6 +390,7 @@ def main():
             deaths_of_kind = len(values) + disturbed[kind]
             print(f"| {name} | {kind} | {deaths_of_kind} | {disturbed[kind]} | {' | '.join(text)} |", flush=True)
             failed |= make is RouterNetwork and most > LIMITS[kind]
+    print(f"\nload of the machine: {os.getloadavg()[0]:.1f}")
     sys.exit(1 if failed else 0)
 
 

@@ -3,50 +3,17 @@
 //! The peer notices silence (asynchronous mode of BFD, RFC 5880, section 3.2) and reports it over
 //! all links. A long round-trip time by itself is no silence, so that only its variation must be
 //! tolerated. Without any report, nothing is known about the link, and its state stays.
-
-use std::collections::VecDeque;
+//!
+//! As soon as a probe is missing, some more are sent at a short interval. If all of these are
+//! missing as well, the link is suspected, long before the silence is a failure.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::damping::Damping;
+use super::link_state::{Failure, LinkState};
 use super::probe::Report;
 use super::round_trip::RoundTrips;
-
-/// State of a link in the direction to the peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkState {
-    /// Packets arrive at the peer.
-    Usable,
-    /// Packets do not arrive.
-    Failed(Failure),
-    /// Probes arrive again since this time; until they have done so for long enough, the link is
-    /// used only if no other link is usable.
-    Holding(Instant),
-}
-
-/// Cause of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// The device has no carrier, or does not exist.
-    NoCarrier,
-    /// The device of the peer has no carrier.
-    PeerWithoutCarrier,
-    /// Probes do not arrive.
-    Silence,
-}
-
-impl LinkState {
-    /// Order of preference: a link of a lower rank is used before the others.
-    #[must_use]
-    pub const fn rank(self) -> u8 {
-        match self {
-            Self::Usable => 0,
-            Self::Holding(_) => 1,
-            Self::Failed(Failure::Silence | Failure::PeerWithoutCarrier) => 2,
-            Self::Failed(Failure::NoCarrier) => 3,
-        }
-    }
-}
+use super::sent_probes::SentProbes;
 
 /// Time limits of all links.
 #[derive(Debug, Clone, Copy)]
@@ -63,11 +30,10 @@ pub(super) struct Direction {
     has_carrier: bool,
     peer_has_carrier: bool,
     state: LinkState,
-    next_number: u32,
-    /// Probes with the times at which they were sent.
-    sent: VecDeque<(u32, Instant)>,
+    sent: SentProbes,
     probe_at: Instant,
     reported: Reported,
+    checks: Checks,
     round_trips: RoundTrips,
     damping: Damping,
     /// The report with which the present hold has begun: probes are counted from it.
@@ -85,14 +51,35 @@ struct Reported {
     silence: Duration,
 }
 
-/// Probes whose times are kept: those of half a minute at the shortest interval.
-const SENT_MAX: usize = 1_500;
+/// Probes at a short interval, which check a link on which a probe is missing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Checks {
+    /// The last probe that had arrived when the check began.
+    after: u32,
+    /// Probes that are left of this check.
+    left: u8,
+}
 
-/// Silence after which probes are sent more often, in tenths of the interval: one probe is missing.
-const SUSPICION_TENTHS: u64 = 22;
+/// Probes of a check.
+const CHECKS: u8 = 5;
 
-/// Factor by which the interval is shorter then.
-const SUSPECTED: u64 = 5;
+/// Factor by which their interval is shorter.
+const CHECKS_FACTOR: u64 = 8;
+
+/// Probes in a row that are missing on a suspected link: the first one, and those of the check. At
+/// a loss of 5 %, this happens once in 150 days at the usual interval if losses are independent.
+const SUSPECTED_MIN: usize = 1 + CHECKS as usize;
+
+/// Silence of a suspected link, in per cent of the detection time: two probes at the largest
+/// interval that is permitted, and most of the time until the peer reports it.
+const SUSPECTED_PERCENT: u64 = 44;
+
+/// Probes that must be missing when silence is a failure: a router that was suspended and has sent
+/// none cannot know.
+const FAILED_MIN: usize = 3;
+
+/// Time by which both routers may be late although the round-trip times do not vary.
+const LATENESS: Duration = Duration::from_millis(20);
 
 /// Shortest interval of probes.
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
@@ -118,10 +105,10 @@ impl Direction {
             } else {
                 LinkState::Failed(Failure::NoCarrier)
             },
-            next_number: 1,
-            sent: VecDeque::new(),
+            sent: SentProbes::new(),
             probe_at: now,
             reported: none,
+            checks: Checks { after: 0, left: 0 },
             round_trips: RoundTrips::new(now),
             damping: Damping::new(),
             at_hold_start: none,
@@ -161,21 +148,12 @@ impl Direction {
 
     /// The number of a probe that is sent now.
     pub(super) fn send_probe(&mut self, now: Instant) -> u32 {
-        let number = self.next_number;
-        self.next_number = self.next_number.wrapping_add(1);
-        self.sent.push_back((number, now));
-        if self.sent.len() > SENT_MAX {
-            self.sent.pop_front();
+        self.probe_at = now + self.interval;
+        if self.checks.left > 0 {
+            self.checks.left -= 1;
+            self.probe_at = now + (self.interval / CHECKS_FACTOR).max(INTERVAL_MIN);
         }
-        let is_suspected = self.state == LinkState::Usable
-            && self.reported.silence > self.interval * SUSPICION_TENTHS / 10;
-        let interval = if is_suspected {
-            (self.interval / SUSPECTED).max(INTERVAL_MIN)
-        } else {
-            self.interval
-        };
-        self.probe_at = now + interval;
-        number
+        self.sent.send(now)
     }
 
     pub(super) fn set_carrier(&mut self, now: Instant, has_carrier: bool) {
@@ -208,13 +186,39 @@ impl Direction {
         }
         self.reported = Reported { count: report.count, number, silence };
         self.peer_has_carrier = report.has_carrier;
+        self.check(now);
         if !report.has_carrier {
             self.fail(now, Failure::PeerWithoutCarrier);
         } else if silence >= self.silence_limit() {
-            self.fail(now, Failure::Silence);
+            if self.missing().is_none_or(|missing| missing >= FAILED_MIN) {
+                self.fail(now, Failure::Silence);
+            }
         } else if is_news && silence < self.silence_limit() / 2 {
             self.begin_hold(now);
         }
+    }
+
+    /// Whether the newest probes arrive, by the newest report.
+    pub(super) fn answers(&self) -> bool {
+        let is_up = matches!(self.state, LinkState::Usable | LinkState::Holding(_));
+        let is_recent = self.reported.silence < self.suspicious_silence();
+        is_up && is_recent && self.missing().is_some_and(|missing| missing <= 1)
+    }
+
+    /// Suspects the link if several probes in a row are missing. Returns whether this is new.
+    pub(super) fn suspect(&mut self, now: Instant) -> bool {
+        let is_silent = self.reported.silence >= self.suspicious_silence();
+        let is_suspect =
+            is_silent && self.missing().is_some_and(|missing| missing >= SUSPECTED_MIN);
+        let is_up = matches!(self.state, LinkState::Usable | LinkState::Holding(_));
+        if !is_up || !is_suspect || !self.round_trips.is_known() {
+            return false;
+        }
+        if self.state == LinkState::Usable {
+            self.damping.fail(now);
+        }
+        self.state = LinkState::Suspected;
+        true
     }
 
     /// Ends a hold whose time has passed. `peer_is_known`: there are reports of the peer; otherwise
@@ -241,8 +245,34 @@ impl Direction {
         }
     }
 
+    fn suspicious_silence(&self) -> Duration {
+        self.limits.detection_time * SUSPECTED_PERCENT / 100
+    }
+
+    /// Probes that have not arrived at the time of the newest report although the last one had, and
+    /// although they were sent so soon after it that no variation of the delay explains that.
+    /// `None` if the time of the last one is not known.
+    fn missing(&self) -> Option<usize> {
+        let last = self.reported.number;
+        let allowance = self.round_trips.variation() + LATENESS;
+        let until = self.sent.sent_at(last)? + self.reported.silence.saturating_sub(allowance);
+        Some(self.sent.count_until(last, until))
+    }
+
+    /// Sends probes at a short interval if one is missing, once in a silence.
+    fn check(&mut self, now: Instant) {
+        let last = self.reported.number;
+        if self.checks.after != last {
+            self.checks = Checks { after: self.checks.after, left: 0 };
+            if self.missing().is_some_and(|missing| missing > 0) {
+                self.checks = Checks { after: last, left: CHECKS };
+                self.hasten_probe(now);
+            }
+        }
+    }
+
     fn begin_hold(&mut self, now: Instant) {
-        if self.has_carrier && matches!(self.state, LinkState::Failed(_)) {
+        if self.has_carrier && matches!(self.state, LinkState::Failed(_) | LinkState::Suspected) {
             self.state = LinkState::Holding(now);
             self.at_hold_start = self.reported;
         }
@@ -260,10 +290,40 @@ impl Direction {
 
     /// Measures the round-trip time by a probe and its first report.
     fn measure(&mut self, now: Instant, number: u32, age: Duration) {
-        let Some((first, _)) = self.sent.front() else { return };
-        let index = number.wrapping_sub(*first) as usize;
-        if let Some((_, sent_at)) = self.sent.get(index) {
-            self.round_trips.add(now, now.since(*sent_at).saturating_sub(age));
+        if let Some(sent_at) = self.sent.sent_at(number) {
+            self.round_trips.add(now, now.since(sent_at).saturating_sub(age));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::probe::LastProbe;
+
+    #[test]
+    fn a_router_that_was_suspended_and_has_sent_no_probes_suspects_no_link() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let limits =
+            Limits { detection_time: Duration::from_secs(1), hold_time: Duration::from_secs(6) };
+        let mut direction = Direction::new(at(0), limits, Duration::from_millis(200), true);
+        let report = |number: u32, age| Report {
+            link: 1,
+            has_carrier: true,
+            last: Some(LastProbe { number, age: Duration::from_millis(age) }),
+            count: number,
+        };
+        let mut number = 0;
+        for time in 0..50 {
+            number = direction.send_probe(at(200 * time));
+            let known = Duration::from_secs(60);
+            direction.handle_report(at(200 * time + 10), &report(number, 5), known);
+        }
+        for age in [500, 1_500, 5_000] {
+            let known = Duration::from_secs(60);
+            direction.handle_report(at(9_810 + age), &report(number, age), known);
+            assert!(!direction.suspect(at(9_810 + age)));
+            assert_eq!(direction.state(), LinkState::Usable, "silence of {age} ms");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::direction::{Direction, Limits, LinkState};
+use super::direction::{Direction, Limits};
+use super::link_state::LinkState;
 use super::probe::{Probe, Report, link_number};
 use super::reception::Reception;
 
@@ -58,6 +59,10 @@ pub struct Counters {
     pub refused_probes: u64,
     /// Changes of the link of a class.
     pub switches: u64,
+    /// Links that were suspected: several probes in a row were missing while another link answered.
+    pub suspicions: u64,
+    /// Suspected links that have answered again before they had failed.
+    pub refuted_suspicions: u64,
 }
 
 /// The machine of a hybrid router.
@@ -128,10 +133,7 @@ impl Machine {
             return;
         }
         direction.set_carrier(now, has_carrier);
-        // The peer is notified over the other links.
-        for other in &mut self.links {
-            other.direction.hasten_probe(now);
-        }
+        self.hasten_other_probes(now, link);
         self.update();
     }
 
@@ -141,16 +143,20 @@ impl Machine {
             self.counters.refused_probes += 1;
             return;
         }
-        self.links[link].reception.receive(now, probe.number);
+        self.links[link].reception.receive(now, probe.number, probe.interval);
         if probe.peer_session == self.session {
             self.reported_at = Some(now);
             let known = now.since(*self.known_since.get_or_insert(now));
             for report in &probe.reports {
                 let found = self.links.iter_mut().find(|link| link.number == report.link);
                 if let Some(link) = found {
+                    let was_suspected = link.direction.state() == LinkState::Suspected;
                     link.direction.handle_report(now, report, known);
+                    let answers = matches!(link.direction.state(), LinkState::Holding(_));
+                    self.counters.refuted_suspicions += u64::from(was_suspected && answers);
                 }
             }
+            self.suspect_links(now);
         }
         self.advance(now);
     }
@@ -165,6 +171,11 @@ impl Machine {
         let peer_is_known = self.peer_is_known(now);
         for link in &mut self.links {
             link.direction.advance(now, peer_is_known);
+        }
+        for index in 0..self.links.len() {
+            if self.links[index].reception.take_notice(now) {
+                self.hasten_other_probes(now, index);
+            }
         }
         self.update();
     }
@@ -191,11 +202,11 @@ impl Machine {
         Some((index, probe))
     }
 
-    /// When a probe is due.
+    /// When a probe is due, or a report of a silence.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        let times = self.links.iter().map(|link| link.direction.probe_at());
-        times.min().unwrap_or(Instant::NEVER)
+        let due = |link: &Link| link.direction.probe_at().min(link.reception.notice_at());
+        self.links.iter().map(due).min().unwrap_or(Instant::NEVER)
     }
 
     /// Changes since the last call, in their order.
@@ -263,6 +274,27 @@ impl Machine {
         true
     }
 
+    /// Suspects links on which several probes in a row are missing, while another link answers.
+    fn suspect_links(&mut self, now: Instant) {
+        for index in 0..self.links.len() {
+            let mut others = self.links.iter().enumerate().filter(|(other, _)| *other != index);
+            if others.any(|(_, other)| other.direction.answers())
+                && self.links[index].direction.suspect(now)
+            {
+                self.counters.suspicions += 1;
+            }
+        }
+    }
+
+    /// Reports the state of a link over the other links at once.
+    fn hasten_other_probes(&mut self, now: Instant, link: usize) {
+        for (other, state) in self.links.iter_mut().enumerate() {
+            if other != link {
+                state.direction.hasten_probe(now);
+            }
+        }
+    }
+
     /// Selects links, and records changes.
     fn update(&mut self) {
         for (index, link) in self.links.iter_mut().enumerate() {
@@ -274,7 +306,10 @@ impl Machine {
         }
         for (number, class) in self.classes.iter_mut().enumerate() {
             let selected = best(&self.links, &class.links);
-            if class.selected != selected {
+            let state = |link: usize| self.links[link].direction.state();
+            // Links that are held back fail often: their order is no reason for a switch.
+            let is_held = |link| matches!(state(link), LinkState::Holding(_));
+            if class.selected != selected && !(is_held(class.selected) && is_held(selected)) {
                 class.selected = selected;
                 self.counters.switches += 1;
                 self.events.push(Event::Selected { class: number, link: selected });

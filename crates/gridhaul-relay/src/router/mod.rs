@@ -4,16 +4,22 @@
 //! counts the probes that arrive over a link, and reports them to its peer over all links. A router
 //! thus learns which links carry its packets to the peer, even if a link works in one direction
 //! only. [`Machine`] decides from carrier and reports which link each class of packets uses.
+//!
+//! A wrong switch costs little, because no state belongs to a link. A link on which several probes
+//! in a row are missing is therefore left early, while another link answers; a longer silence is
+//! needed to call it failed.
 
 mod damping;
 mod direction;
 pub(crate) mod io;
+mod link_state;
 mod machine;
 mod probe;
 mod reception;
 mod round_trip;
+mod sent_probes;
 
-pub use direction::{Failure, LinkState};
+pub use link_state::{Failure, LinkState};
 pub use machine::{Event, LinkSettings, Machine, Settings};
 pub use probe::{Probe, Report, link_number};
 

@@ -107,8 +107,10 @@ fn connections_continue_over_the_other_link() {
     assert_eq!(network.link(Side::Centre, None), "dvbt", "the other direction works");
 
     assert_eq!(network.link(Side::Terminal, Some("steady")), "gprs");
-    let status = network.status(Side::Terminal, "/status").unwrap();
-    assert!(status["link_error"].as_str().unwrap().starts_with("dvbt: packets do not arrive"));
+    wait_until("the link has failed", || {
+        let status = network.status(Side::Terminal, "/status").unwrap();
+        status["link_error"].as_str().unwrap().starts_with("dvbt: packets do not arrive")
+    });
     println!("the connection over the other link: longest gap {:?}", steady.take_gap());
     traffic.end();
     steady.end();

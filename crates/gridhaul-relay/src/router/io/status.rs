@@ -37,6 +37,8 @@ impl Loop {
             "link_error": (!failed.is_empty()).then(|| failed.join("; ")),
             "peer_error": (!self.machine.peer_is_known(now)).then_some(peer_error),
             "switches_count": counters.switches,
+            "suspicions_count": counters.suspicions,
+            "refuted_suspicions_count": counters.refuted_suspicions,
             "refused_probes_count": counters.refused_probes,
         })
     }
@@ -47,7 +49,7 @@ impl Loop {
             .map(|(number, (name, link))| {
                 let since = match self.machine.state(number) {
                     LinkState::Holding(since) => Some(now.since(since).as_secs_f64()),
-                    LinkState::Usable | LinkState::Failed(_) => None,
+                    LinkState::Usable | LinkState::Suspected | LinkState::Failed(_) => None,
                 };
                 json!({
                     "link": name,
@@ -79,6 +81,7 @@ impl Loop {
 pub(super) const fn words(state: LinkState) -> &'static str {
     match state {
         LinkState::Usable => "usable",
+        LinkState::Suspected => "several probes do not arrive at the peer",
         LinkState::Holding(_) => "answers again, and is held back",
         LinkState::Failed(Failure::NoCarrier) => "no carrier",
         LinkState::Failed(Failure::PeerWithoutCarrier) => "no carrier at the peer",

@@ -25,6 +25,21 @@ fn a_link_with_many_losses_is_not_used_again() {
     assert_eq!(world.switches(TERMINAL, 50.0), []);
 }
 
+#[test]
+fn links_that_are_held_back_are_left_early_and_their_order_causes_no_switch() {
+    let mut world = World::new(Delay::Constant(0.005), 0.0, 1);
+    world.kill(TERMINAL, PREFERRED, 20.0, 23.0);
+    world.kill(TERMINAL, OTHER, 24.0, 26.0);
+    world.kill(TERMINAL, PREFERRED, 27.0, 28.0);
+    world.run(29.0);
+    let switches = world.switches(TERMINAL, 0.0);
+    let links: Vec<_> = switches.iter().map(|switch| switch.1).collect();
+    assert_eq!(links, [OTHER, PREFERRED, OTHER], "{switches:?}");
+    for (switch, death) in switches.iter().zip([20.0, 24.0, 27.0]) {
+        assert!((0.0..0.6).contains(&(switch.0 - death)), "{switches:?}");
+    }
+}
+
 /// Switches in an hour in which the preferred link is alive and dead for these times in turn.
 fn flapping(alive: f64, dead: f64) -> Vec<(f64, usize)> {
     let mut world = World::new(Delay::Constant(0.05), 0.01, 1);
@@ -44,7 +59,9 @@ fn a_link_that_fails_each_5_s_is_left_once() {
 
 #[test]
 fn a_flapping_link_causes_at_most_one_switch_a_minute() {
-    for (alive, dead) in [(2.0, 2.0), (8.0, 4.0), (10.0, 10.0), (30.0, 3.0), (67.0, 3.0)] {
+    for (alive, dead) in
+        [(2.0, 2.0), (5.0, 0.7), (8.0, 4.0), (10.0, 10.0), (30.0, 3.0), (67.0, 3.0), (67.0, 0.7)]
+    {
         let switches = flapping(alive, dead);
         let per_minute = switches.len() as f64 / 60.0;
         println!("{alive} s alive, {dead} s dead: {} switches in an hour", switches.len());
