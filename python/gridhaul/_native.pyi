@@ -4,7 +4,21 @@ from collections.abc import Callable
 from os import PathLike
 from typing import final
 
-__all__: list[str]
+__all__ = [
+    "Answers",
+    "PlanOutcome",
+    "Scenario",
+    "Session",
+    "Snapshot",
+    "Table",
+    "__version__",
+    "compare",
+    "paper",
+    "plan",
+    "read_answers",
+    "run",
+    "sweep",
+]
 __version__: str
 
 _Chart = tuple[str, str, str]
