@@ -9,7 +9,7 @@ use gridhaul_scenario::units::Instant;
 /// Forwards the segments of a connection, and resets both hosts if they have the sequence numbers
 /// of different connections: an earlier relay has split the connection, and its hosts cannot
 /// understand each other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SplitObserver {
     /// By side: the numbers of its newest segment.
     numbers: [Option<Numbers>; 2],
@@ -54,6 +54,10 @@ impl SplitObserver {
 }
 
 impl Proxy for SplitObserver {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, _now: Instant, from: Side, segment: &Segment) {
         let is_reset = segment.flags.has(Flags::RST);
         if segment.flags.has(Flags::ACK) && !is_reset {
