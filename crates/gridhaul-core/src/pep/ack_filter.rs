@@ -164,4 +164,8 @@ impl Proxy for AckFilter {
             self.send_delayed(now);
         }
     }
+
+    fn drain(&mut self, now: Instant) {
+        self.send_delayed(now);
+    }
 }

@@ -194,6 +194,13 @@ pub trait Proxy: fmt::Debug + Send + Sync {
     /// Other proxies ignore the call.
     fn reset(&mut self) {}
 
+    /// Prepares the end of the proxy, so that its caller can discard the state without a loss for
+    /// the hosts. Segments that wait are sent, and data is acknowledged to its sender only after
+    /// the next hop has acknowledged it. Once no bytes are at risk, the state may be discarded;
+    /// only the hosts of [`Split`] cannot continue without it. To be called again until then, with
+    /// [`poll_transmit`](Self::poll_transmit) after each call.
+    fn drain(&mut self, _now: Instant) {}
+
     /// Segments toward this side carry their windows in units of 2^`shift` bytes (RFC 7323, section
     /// 2.3). From now on windows are rounded down to whole units before they are offered, so that
     /// the peer reads exactly the window that the proxy has offered. Windows of SYN are never

@@ -60,6 +60,10 @@ impl Relay for Coupling {
         self.abort();
     }
 
+    fn drain(&mut self) {
+        self.drain();
+    }
+
     #[inline]
     fn is_unsent(&self, from: Side, ack: u32) -> bool {
         self.connection(from).is_unsent(ack)

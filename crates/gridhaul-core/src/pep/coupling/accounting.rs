@@ -48,21 +48,23 @@ impl Coupling {
         if self.aborted {
             return 0;
         }
-        let (connection, direction) = (self.connection(from), &self.directions[from.index()]);
-        connection
-            .last_ack()
-            .saturating_sub(1)
-            .min(direction.transferred)
-            .saturating_sub(direction.released)
+        self.acknowledged(from).saturating_sub(self.directions[from.index()].released)
+    }
+
+    /// Payload bytes of a side that were acknowledged to it.
+    #[inline]
+    fn acknowledged(&self, from: Side) -> u64 {
+        let before = self.stated_before_drain(from).map_or(0, |stated| stated.acknowledged);
+        // Stream position 0 is SYN, and FIN follows the data.
+        let acknowledged = self.connection(from).last_ack().max(before).saturating_sub(1);
+        acknowledged.min(self.directions[from.index()].transferred)
     }
 
     pub(in crate::pep) fn buffer_status(&self, from: Side) -> BufferStatus {
         let (connection, direction) = (self.connection(from), &self.directions[from.index()]);
-        // Stream position 0 is SYN, and FIN follows the data.
-        let acknowledged = connection.last_ack().saturating_sub(1).min(direction.transferred);
         let transferred = BufferStatus {
             received: direction.transferred,
-            acknowledged,
+            acknowledged: self.acknowledged(from),
             released: direction.released,
             ..BufferStatus::default()
         };

@@ -5,6 +5,7 @@
 //! this direction in the proxy, and the offered window never exceeds the free buffer space.
 
 mod accounting;
+mod drain;
 mod unanswered;
 mod window;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
+use self::drain::StatedOffer;
 use self::unanswered::Unanswered;
 use super::{Origin, Outgoing, Side};
 use crate::tcp::{Connection, Flags, Segment, StackParams, State};
@@ -37,6 +39,8 @@ pub struct Coupling {
     aborted: bool,
     /// Bytes at risk when both connections were reset.
     lost: u64,
+    /// By side; present from [`Self::drain`] on.
+    stated_before_drain: Option<Box<[StatedOffer; 2]>>,
     next_poll: NextPoll,
 }
 
@@ -123,6 +127,7 @@ impl Coupling {
             mode,
             aborted: false,
             lost: 0,
+            stated_before_drain: None,
             next_poll: NextPoll::Client,
         }
     }
@@ -130,6 +135,9 @@ impl Coupling {
     /// Replaces a connection that was not opened yet.
     pub(super) fn replace(&mut self, side: Side, mut connection: Connection) {
         connection.read_on_demand();
+        if self.stated_before_drain.is_some() {
+            connection.acknowledge_on_confirmation();
+        }
         self.connections[side.index()] = connection;
         self.next_poll = NextPoll::Client;
     }
@@ -338,16 +346,24 @@ impl Coupling {
     /// Releases data of a side that the next hop has acknowledged.
     #[inline]
     fn release_acknowledged(&mut self, now: Instant, from: Side) {
+        let is_draining = self.stated_before_drain.is_some();
         let (source, sink) = Self::connections_of(&mut self.connections, from);
         let direction = &mut self.directions[from.index()];
         let (_, una) = sink.sent_and_acknowledged();
         let released = una.saturating_sub(1).min(direction.transferred);
         if released > direction.released {
-            source.release(released - direction.released);
+            let bytes = released - direction.released;
             direction.released = released;
+            match is_draining {
+                true => source.confirm(bytes),
+                false => source.release(bytes),
+            }
         }
         if direction.fin_transferred && !direction.fin_acknowledged && sink.fin_acknowledged() {
             direction.fin_acknowledged = true;
+            if is_draining {
+                source.confirm(1);
+            }
             if self.mode == CouplingMode::EndToEnd {
                 source.restart_time_wait(now);
                 source.request_ack();

@@ -10,6 +10,9 @@ impl Coupling {
     fn window(&self, to: Side) -> u32 {
         let connection = self.connection(to);
         let own = connection.receiver().window(connection.params());
+        if let Some(stated) = self.stated_before_drain(to) {
+            return self.draining_window(to, stated, own + connection.unconfirmed());
+        }
         match self.mode {
             CouplingMode::Split => connection.scaled_window(own),
             CouplingMode::EndToEnd => {
@@ -40,7 +43,7 @@ impl Coupling {
     /// acknowledgement with an unchanged window counts as a duplicate (RFC 5681, section 2). A
     /// window that grew with the free buffer space would hide duplicates from the sender.
     #[inline]
-    fn must_keep_window(&self, side: Side) -> bool {
+    pub(super) fn must_keep_window(&self, side: Side) -> bool {
         let (connection, direction) = (self.connection(side), &self.directions[side.index()]);
         let is_acknowledged = connection.last_ack() == connection.receiver().next();
         connection.receiver().out_of_order_bytes() > 0
@@ -52,6 +55,10 @@ impl Coupling {
     #[inline(always)]
     pub(super) fn adjust_header(&mut self, to: Side, segment: &mut Segment) {
         if segment.flags.has(Flags::RST) {
+            return;
+        }
+        if self.stated_before_drain.is_some() {
+            self.adjust_draining_header(to, segment);
             return;
         }
         if self.withholds_fin_ack(to) {

@@ -341,6 +341,10 @@ impl Proxy for Snoop {
         }
     }
 
+    fn drain(&mut self, now: Instant) {
+        self.send_waiting(now, u64::MAX, None);
+    }
+
     /// The payload toward the lossy hop for which the cache has space, as it may have to be
     /// retransmitted.
     fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {

@@ -34,6 +34,8 @@ pub(super) struct Direction {
     pub offered: u64,
     pub offered_edge: u64,
     pub shift: u8,
+    /// The acknowledgement that was offered before [`Self::drain`].
+    pub offered_before_drain: Option<u64>,
     /// The last segment that has arrived from the sender.
     pub latest: Range<u64>,
     pub timer: HopTimer,
@@ -71,6 +73,7 @@ impl Direction {
             offered: 1,
             offered_edge: 1 + u64::from(window.min(params.receive_window)),
             shift,
+            offered_before_drain: None,
             latest: 1..1,
             timer: HopTimer::new(),
             unanswered_since: None,
@@ -169,6 +172,9 @@ impl Direction {
     /// The acknowledgement that the sender has received: FIN is acknowledged when the next hop has
     /// acknowledged it.
     pub(super) fn acknowledgement(&self) -> u64 {
+        if let Some(before) = self.offered_before_drain {
+            return before.max(self.released);
+        }
         match self.fin {
             Some(fin) if self.received > fin && self.released <= fin => fin,
             _ => self.received,
@@ -199,13 +205,13 @@ impl Direction {
     }
 
     pub(super) fn buffer_status(&self) -> BufferStatus {
-        let received = self.payload_before(self.received);
+        let acknowledged = self.payload_before(self.acknowledgement());
         let released = self.payload_before(self.released);
         BufferStatus {
             bytes: self.store.payload(),
-            bytes_at_risk: received - released,
-            received,
-            acknowledged: received,
+            bytes_at_risk: acknowledged - released,
+            received: self.payload_before(self.received),
+            acknowledged,
             released,
         }
     }

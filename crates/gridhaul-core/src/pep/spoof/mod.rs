@@ -13,6 +13,7 @@
 //! docs/limitations/spoof.md lists the trade-offs.
 
 mod direction;
+mod drain;
 mod repair;
 mod store;
 mod window;
@@ -95,15 +96,20 @@ impl StoringRelay {
                 self.queue.push_back(Outgoing::forward(to, forwarded, segment));
             }
         }
-        self.acknowledge(from);
+        if !self.direction(from).withholds_acknowledgement_of(segment) {
+            self.acknowledge(from);
+        }
     }
 
     /// Handles an acknowledgement of the data of `source`.
     fn on_acknowledgement(&mut self, now: Instant, source: Side, segment: &Segment) {
         let direction = &mut self.directions[source.index()];
-        let was_closed = direction.is_closed();
+        let (was_closed, before) = (direction.is_closed(), direction.acknowledgement());
         let transmissions = direction.on_acknowledgement(now, segment);
-        let notifies = direction.is_closed() != was_closed || direction.has_opened();
+        let notifies = match direction.is_draining() {
+            true => direction.acknowledgement() > before || direction.has_opened_while_draining(),
+            false => direction.is_closed() != was_closed || direction.has_opened(),
+        };
         self.send(source.other(), transmissions);
         if notifies {
             self.acknowledge(source);
@@ -200,6 +206,10 @@ impl Relay for StoringRelay {
                 self.send(from.other(), transmission);
             }
         }
+    }
+
+    fn drain(&mut self) {
+        self.directions.iter_mut().for_each(Direction::drain);
     }
 
     fn exceeds_r2(&self, now: Instant) -> bool {

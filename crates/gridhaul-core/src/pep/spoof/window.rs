@@ -26,6 +26,9 @@ impl Direction {
 
     /// Acknowledgement number and window of a segment to the sender.
     pub(super) fn offer(&mut self) -> (u32, u32) {
+        if self.is_draining() {
+            return self.offer_while_draining();
+        }
         let unused = self.unused_window() >> self.shift << self.shift;
         let window = match self.must_keep_window() {
             true => unused,
@@ -51,7 +54,10 @@ impl Direction {
     /// The stored ranges after the acknowledgement, the most recent first (RFC 2018, section 4).
     pub(super) fn sack_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.sack || !self.store.has_gap_at(self.received) {
+        // While an acknowledgement is withheld, blocks after it would declare the data lost that
+        // the proxy stores.
+        let is_withheld = self.acknowledgement() < self.received;
+        if !self.sack || is_withheld || !self.store.has_gap_at(self.received) {
             return blocks;
         }
         let ranges = self.store.ranges_after(self.received);

@@ -14,6 +14,7 @@ mod ack_filter;
 mod chain;
 mod coupled;
 mod coupled_edge_cases;
+mod drain;
 mod hop;
 mod host;
 mod last_hop;

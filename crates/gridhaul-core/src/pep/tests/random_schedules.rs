@@ -20,7 +20,7 @@ const SEGMENTS: u64 = 150;
 const TIME: Duration = Duration::from_secs(300);
 
 /// A chain with applications and impairments, all determined by the seed.
-fn random_chain(mode: Mode, seed: u64) -> Chain {
+pub(super) fn random_chain(mode: Mode, seed: u64) -> Chain {
     let mut random = RandomStream::named(seed, 0, "chain", 0, "case");
     let between = |low: u64, high: u64| low + random.below(high - low + 1);
     let schedule = ProxySchedule::random(u64::from(MSS), between);

@@ -298,6 +298,13 @@ impl<R: Relay> Proxy for Transparent<R> {
         self.reset_both();
     }
 
+    /// A proxy that only forwards has nothing at risk.
+    fn drain(&mut self, _now: Instant) {
+        if let Phase::Engaged(engaged) = &mut self.phase {
+            engaged.relay.drain();
+        }
+    }
+
     /// To be called for each connection, after its handshake was forwarded.
     fn set_window_shift(&mut self, toward: Side, shift: u8) {
         self.window_shifts[toward.index()] = shift;

@@ -37,6 +37,9 @@ pub trait Relay: fmt::Debug + Clone + Send + Sync + 'static {
     /// Resets the connection on both sides.
     fn abort(&mut self);
 
+    /// From now on data is acknowledged to its sender after the next hop has acknowledged it.
+    fn drain(&mut self);
+
     /// Whether the relay has never sent the data that a side acknowledges with this number.
     fn is_unsent(&self, from: Side, ack: u32) -> bool;
 

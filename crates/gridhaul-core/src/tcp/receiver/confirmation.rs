@@ -14,6 +14,8 @@
 //! everything before it is confirmed: then the acknowledgement number is the start of the gap, as
 //! with any receiver.
 
+use gridhaul_scenario::units::Instant;
+
 use super::{ReadingApplication, Receiver};
 
 /// Number of duplicate acknowledgements by which a sender without SACK detects a loss (RFC 5681,
@@ -22,9 +24,12 @@ const DUPLICATES: u8 = 3;
 
 impl Receiver {
     /// From now on data and FIN are acknowledged only after [`Self::confirm`]. The application
-    /// reads them when they arrive.
+    /// reads them when they arrive. Data that it has not read so far is not confirmed either; its
+    /// acknowledgements, if any were sent, are superseded by later ones only.
     pub fn acknowledge_on_confirmation(&mut self) {
         self.application = ReadingApplication::Confirms;
+        self.ack_at = Instant::NEVER;
+        self.unacknowledged = 0;
     }
 
     /// The application confirms the next `bytes` of the stream, of which FIN is one: they are
@@ -94,7 +99,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use gridhaul_scenario::scenario::Stack;
-    use gridhaul_scenario::units::Instant;
 
     use super::*;
     use crate::tcp::{Flags, StackParams};
