@@ -2,7 +2,8 @@
 //! their checksums (generic segmentation offload of Linux).
 
 use super::ip::{Addresses, IpPacket, Transport};
-use super::{TCP, WireError, checksum};
+use super::{TCP, TcpHeader, WireError, checksum};
+use crate::tcp::Flags;
 
 /// A large TCP packet, divided into packets of a segment size as Linux does
 /// (`tcp_gso_segment`, `inet_gso_segment`).
@@ -50,21 +51,60 @@ impl<'a> TcpSegmenter<'a> {
         if count == 0 { 1 } else { count }
     }
 
+    /// Payload of the packet of this number, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no such packet.
+    #[must_use]
+    pub fn payload(&self, index: usize) -> &'a [u8] {
+        let count = self.count();
+        assert!(index < count, "packet {index} of {count}");
+        let first = index * self.size;
+        &self.payload[first..self.payload.len().min(first + self.size)]
+    }
+
+    /// The TCP header of the packet of this number, from that of the large packet.
+    #[must_use]
+    pub const fn header<'h>(&self, index: usize, large: &TcpHeader<'h>) -> TcpHeader<'h> {
+        let mut header = *large;
+        header.seq = large.seq.wrapping_add((index * self.size) as u32);
+        if index + 1 < self.count() {
+            header.flags = header.flags.without(Flags::FIN.with(Flags::PSH));
+        }
+        if index > 0 {
+            header.flags = header.flags.without(Flags::CWR);
+        }
+        header
+    }
+
     /// Appends the packet of this number, counted from 0, to `buffer`.
     ///
     /// # Panics
     /// If there is no such packet.
     pub fn write(&self, index: usize, buffer: &mut Vec<u8>) {
-        let count = self.count();
-        assert!(index < count, "packet {index} of {count}");
+        let begin = buffer.len();
+        self.write_headers(index, buffer);
+        buffer.extend_from_slice(self.payload(index));
+        // The sum of the pseudo header is already there.
+        let tcp = &mut buffer[begin + self.tcp..];
+        let sum = checksum::internet(0, tcp);
+        tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// Appends the headers of the packet of this number to `buffer`. In place of the checksum of
+    /// TCP is the sum of the pseudo header, to which the network device adds the rest.
+    ///
+    /// # Panics
+    /// If there is no such packet.
+    pub fn write_headers(&self, index: usize, buffer: &mut Vec<u8>) {
+        let (count, payload) = (self.count(), self.payload(index));
         let first = index * self.size;
-        let payload = &self.payload[first..self.payload.len().min(first + self.size)];
         let begin = buffer.len();
         buffer.extend_from_slice(self.headers);
-        buffer.extend_from_slice(payload);
         let packet = &mut buffer[begin..];
         let (ip, tcp) = packet.split_at_mut(self.tcp);
-        self.adapt_ip(ip, tcp.len(), index);
+        let tcp_len = tcp.len() + payload.len();
+        self.adapt_ip(ip, tcp_len, index);
         let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(first as u32);
         tcp[4..8].copy_from_slice(&seq.to_be_bytes());
         if index + 1 < count {
@@ -73,10 +113,8 @@ impl<'a> TcpSegmenter<'a> {
         if index > 0 {
             tcp[FLAGS] &= !CWR;
         }
-        tcp[CHECKSUM..CHECKSUM + 2].fill(0);
-        let pseudo = checksum::pseudo_header(&self.addresses, TCP, tcp.len() as u32);
-        let sum = checksum::internet(pseudo, tcp);
-        tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        let pseudo = checksum::pseudo_header(&self.addresses, TCP, tcp_len as u32) as u16;
+        tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&pseudo.to_be_bytes());
     }
 
     /// Sets the length and, in IPv4, identification and checksum.
@@ -210,6 +248,9 @@ mod tests {
                 let (ip, tcp, bytes) = headers(&segment);
                 prop_assert_eq!(tcp.seq, seq.wrapping_add(joined.len() as u32));
                 prop_assert!(bytes.len() <= usize::from(size));
+                let index = joined.len() / usize::from(size);
+                let adapted = TcpSegmenter::new(&large, size).unwrap().header(index, &header);
+                prop_assert_eq!((adapted.seq, adapted.flags), (tcp.seq, tcp.flags));
                 let same = TcpHeader { seq, flags, ..tcp };
                 prop_assert_eq!(same, header);
                 let same = IpHeader { identification: 65_535, ..ip };
