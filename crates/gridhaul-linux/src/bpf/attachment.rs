@@ -71,10 +71,14 @@ pub fn detach(program: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
 /// # Errors
 /// There is no such device, the kernel has no tcx, or the caller lacks a capability.
 pub fn attached(interface: u32) -> io::Result<Vec<(OwnedFd, ProgramInfo)>> {
+    attached_as(TO_TCX_INGRESS, interface)
+}
+
+fn attached_as(attach_type: u32, interface: u32) -> io::Result<Vec<(OwnedFd, ProgramInfo)>> {
     let mut ids = [0_u32; PROGRAMS_MAX];
     let mut query = Query {
         interface,
-        attach_type: TO_TCX_INGRESS,
+        attach_type,
         ids: ids.as_mut_ptr() as u64,
         count: PROGRAMS_MAX as u32,
         ..Query::default()
@@ -96,3 +100,19 @@ pub fn attached(interface: u32) -> io::Result<Vec<(OwnedFd, ProgramInfo)>> {
 
 /// `BPF_MPROG_MAX` of the kernel.
 const PROGRAMS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_testing::has_tool;
+
+    use super::*;
+
+    /// A kernel before 6.6 answers in this way to the attach type of tcx.
+    #[test]
+    fn an_unknown_attach_type_is_an_invalid_argument() {
+        let error = attached_as(60_000, 1).unwrap_err();
+        if has_tool(error.raw_os_error() != Some(libc::EPERM), "the right to use eBPF") {
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+}

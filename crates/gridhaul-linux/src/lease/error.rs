@@ -48,6 +48,16 @@ pub enum LeaseError {
         /// Name of the port.
         port: String,
     },
+    /// The kernel does not know the attachment of the programs.
+    #[error(
+        "Linux {release} has no tcx, by which the programs of a lease are attached\n  help: use \
+         Linux 6.6 or later with CONFIG_NET_XGRESS, or set `fail_open = false`: then only the \
+         relay connects the interfaces"
+    )]
+    OldKernel {
+        /// Release of the kernel.
+        release: String,
+    },
     /// The kernel rejects the programs.
     #[error("{source}{}", remedy(source))]
     Bpf {

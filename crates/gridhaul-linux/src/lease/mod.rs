@@ -91,9 +91,9 @@ impl Lease {
     /// Whether two devices in the namespace of the calling thread can have a lease.
     ///
     /// # Errors
-    /// They are not the two ports of a bridge.
+    /// They are not the two ports of a bridge, or the kernel is too old.
     pub fn check(interfaces: [&str; 2]) -> Result<(), LeaseError> {
-        Devices::find(interfaces).map(drop)
+        EarlierPrograms::find(&Devices::find(interfaces)?).map(drop)
     }
 
     /// Attaches the programs to two devices in the namespace of the calling thread. The lease
@@ -104,11 +104,11 @@ impl Lease {
     /// names the remedy.
     pub fn attach(interfaces: [&str; 2]) -> Result<Self, LeaseError> {
         let devices = Devices::find(interfaces)?;
+        let earlier = EarlierPrograms::find(&devices)?;
         let object = Object::parse(PROGRAM)?;
         let mut loader = Loader::new("gh_lease", &object)?;
         loader.make_map("lease", MapKind::SingleEntry, "lease", "gh_lease")?;
         loader.make_map("counters", MapKind::SingleEntry, "lease_counters", "gh_lease_count")?;
-        let earlier = EarlierPrograms::find(&devices)?;
         match earlier.flows()? {
             Some(flows) => loader.use_map("flows", flows),
             None => {
@@ -267,6 +267,12 @@ impl Lease {
     }
 }
 
+/// Release of the running kernel, such as `6.1.0-27-amd64`.
+fn kernel_release() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.map_or_else(|_| "unknown".to_owned(), |release| release.trim().to_owned())
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         self.links.clear();
@@ -289,7 +295,7 @@ impl EarlierPrograms {
     fn find(devices: &Devices) -> Result<Self, LeaseError> {
         let mut programs = Vec::new();
         for device in devices.indexes {
-            let attached = bpf::attached(device).map_err(LeaseError::attaching)?;
+            let attached = bpf::attached(device).map_err(LeaseError::listing)?;
             let own = attached.into_iter().filter(|(_, info)| info.name == RESET);
             programs.extend(own.map(|(program, info)| (device, program, info.maps)));
         }
@@ -334,6 +340,13 @@ fn now_ns() -> u64 {
 }
 
 impl LeaseError {
+    /// The kernel refuses an attach type that it does not know as an invalid argument.
+    fn listing(source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::InvalidInput => Self::OldKernel { release: kernel_release() },
+            _ => Self::attaching(source),
+        }
+    }
     fn attaching(source: io::Error) -> Self {
         Self::from(BpfError::Call {
             operation: "attaching the programs of the lease".into(),
@@ -348,5 +361,23 @@ impl LeaseError {
     }
     fn map(source: io::Error) -> Self {
         Self::from(BpfError::Call { operation: "using a map of the lease".into(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_tcx_is_refused_with_the_remedy() {
+        // What Linux 6.1 answers to the query that Linux 6.6 knows.
+        let error = LeaseError::listing(io::Error::from(rustix::io::Errno::INVAL)).to_string();
+        let release = kernel_release();
+        assert!(error.starts_with(&format!("Linux {release} has no tcx")), "{error}");
+        for part in ["Linux 6.6 or later", "CONFIG_NET_XGRESS", "set `fail_open = false`"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        let error = LeaseError::listing(io::Error::from(rustix::io::Errno::PERM)).to_string();
+        assert!(error.contains("CAP_BPF") && !error.contains("6.6"), "{error}");
     }
 }
