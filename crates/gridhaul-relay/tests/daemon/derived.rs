@@ -29,15 +29,37 @@ fn a_split_proxy_of_a_scenario_becomes_a_relay() {
     let checked = relays.command(&["check", "derived.toml"]).output().unwrap();
     assert!(checked.status.success(), "{text}{}", String::from_utf8_lossy(&checked.stderr));
     let error = derive(&relays, "split.toml", &["--node", "unit1", "--deliver", "file:f"]);
-    assert!(error.unwrap_err().contains("a split proxy has no head"));
+    assert!(error.unwrap_err().contains("a proxy has no head"));
 }
 
 #[test]
-fn only_split_proxies_become_relays() {
+fn a_proxy_of_a_scenario_becomes_a_bridge() {
     let relays = Relays::new("local", "");
-    let scenario = format!("{SCENARIOS}/proxy-crash.toml");
-    let error = derive(&relays, &scenario, &["--node", "unit1"]).unwrap_err();
-    assert!(error.contains("the relay has no proxy of mode \"reflect\""), "{error}");
+    let text = fs::read_to_string(format!("{SCENARIOS}/proxy-crash.toml")).unwrap();
+    let interfaces = ["--node", "unit1", "--interfaces", "plc0,plc1"];
+    for (mode, arguments, lines) in [
+        ("reflect", &["--node", "unit1"][..], &["interfaces = [\"eth0\", \"eth1\"]"][..]),
+        ("reflect", &interfaces, &["interfaces = [\"plc0\", \"plc1\"]", "buffer = "]),
+        ("reflect", &interfaces, &["congestion_control = ", "delayed_ack = "]),
+        ("spoof", &interfaces, &["buffer = "]),
+        ("split", &interfaces, &["buffer = ", "congestion_control = "]),
+        ("snoop", &interfaces, &["toward = \"plc1\"", "buffer = "]),
+        ("ack", &interfaces, &["toward = \"plc0\"", "max_ack_delay = "]),
+    ] {
+        fs::write(relays.path("a.toml"), text.replace("\"reflect\"\n", &format!("{mode:?}\n")))
+            .unwrap();
+        // The configuration is checked before it is printed.
+        let derived = derive(&relays, "a.toml", arguments).unwrap();
+        assert!(derived.contains(&format!("[bridge.rule.flows]\nmode = {mode:?}\n")), "{derived}");
+        for line in lines {
+            assert!(derived.lines().any(|found| found.starts_with(line)), "{line}\n{derived}");
+        }
+    }
+    let wrong = ["--node", "unit1", "--interfaces", "plc0"];
+    let error = derive(&relays, "a.toml", &wrong).unwrap_err();
+    assert!(error.contains("--interfaces") && error.contains("expected two"), "{error}");
+    let error = derive(&relays, "a.toml", &["--node", "home"]).unwrap_err();
+    assert!(error.contains("not a node with an aggregator or a proxy"), "{error}");
 }
 
 #[test]

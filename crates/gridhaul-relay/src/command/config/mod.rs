@@ -1,5 +1,7 @@
 //! `gridhaul relay config`: configurations of relays from the nodes of a scenario.
 
+mod bridge;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,13 +11,14 @@ use gridhaul_scenario::units::{BufferLimit, Bytes, WindowSize};
 use gridhaul_scenario::{RelayConfig, Scenario};
 
 use super::CommandError;
+use bridge::bridge;
 
 /// Arguments of `config`.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     /// Scenario file
     scenario: PathBuf,
-    /// Node with an aggregator, or with a proxy of mode `split`
+    /// Node with an aggregator or a proxy
     #[arg(long, value_name = "NAME")]
     node: String,
     /// Address of the head of an aggregator, or of the server of a split proxy
@@ -28,6 +31,10 @@ pub(crate) struct ConfigArgs {
     /// tcp:HOST:PORT or mqtt:HOST:PORT
     #[arg(long, value_name = "DESTINATION")]
     deliver: Option<String>,
+    /// Interfaces of a bridge with the proxy, of which the first leads to the `from` ends of flows
+    /// [default: `eth0,eth1`]. A proxy of mode `split` becomes a bridge only with this option
+    #[arg(long, value_name = "FIRST,SECOND", value_delimiter = ',')]
+    interfaces: Option<Vec<String>>,
 }
 
 /// Prints the configuration.
@@ -36,7 +43,9 @@ pub(crate) fn config(args: &ConfigArgs) -> Result<(), CommandError> {
     let text = derive(&scenario, args)?;
     // Values of options are part of the text: the reader of configurations checks them.
     if let Err(error) = RelayConfig::from_toml(&text, "the configuration") {
-        return Err(CommandError::Usage(format!("--upstream, --listen, --deliver: {error}")));
+        return Err(CommandError::Usage(format!(
+            "--upstream, --listen, --deliver, --interfaces: {error}"
+        )));
     }
     print!("{text}");
     Ok(())
@@ -45,13 +54,16 @@ pub(crate) fn config(args: &ConfigArgs) -> Result<(), CommandError> {
 fn derive(scenario: &Scenario, args: &ConfigArgs) -> Result<String, CommandError> {
     let node: Option<&Node> = scenario.node.get(&args.node);
     let aggregator = node.and_then(|node| node.aggregator.as_ref());
-    let proxy = node.and_then(split_of);
+    let proxy = node.and_then(|node| node.proxy.as_ref());
     let body = match (aggregator, proxy, &args.deliver) {
         (Some(aggregator), _, None) => collector(scenario, args, aggregator),
         (Some(aggregator), _, Some(deliver)) => head(scenario, args, aggregator, deliver)?,
-        (None, Some(proxy), None) => split(scenario, args, proxy),
+        (None, Some(proxy), None) => match (proxy.mode, &args.interfaces) {
+            (ProxyMode::Split, None) => split(scenario, args, proxy),
+            _ => bridge(scenario, args, proxy),
+        },
         (None, Some(_), Some(_)) => {
-            let text = "--deliver: a split proxy has no head\n  help: remove the option";
+            let text = "--deliver: a proxy has no head\n  help: remove the option";
             return Err(CommandError::Usage(text.to_owned()));
         }
         (None, None, _) => return Err(CommandError::Usage(unsuitable(scenario, &args.node))),
@@ -59,22 +71,15 @@ fn derive(scenario: &Scenario, args: &ConfigArgs) -> Result<String, CommandError
     Ok(format!("# Derived from node {:?} of {}.\n{body}", args.node, args.scenario.display()))
 }
 
-/// The proxy of a node, if the relay can take its place.
-fn split_of(node: &Node) -> Option<&Proxy> {
-    node.proxy.as_ref().filter(|proxy| proxy.mode == ProxyMode::Split)
-}
-
 fn unsuitable(scenario: &Scenario, node: &str) -> String {
     let nodes = scenario.node.iter();
-    let suitable = nodes.filter(|(_, node)| node.aggregator.is_some() || split_of(node).is_some());
+    let suitable = nodes.filter(|(_, node)| node.aggregator.is_some() || node.proxy.is_some());
     let names: Vec<_> = suitable.map(|(name, _)| name.as_str()).collect();
-    let mode = scenario.node.get(node).and_then(|node| node.proxy.as_ref()).map(|proxy| proxy.mode);
-    let reason = match mode {
-        Some(mode) => format!("the relay has no proxy of mode \"{mode}\""),
-        None => "not a node with an aggregator, or with a proxy of mode \"split\"".to_owned(),
-    };
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    format!("--node: {node:?}: {reason}\n  help: the scenario has: {names}")
+    format!(
+        "--node: {node:?}: not a node with an aggregator or a proxy\n  help: the scenario has: \
+         {names}"
+    )
 }
 
 fn stack<'a>(scenario: &'a Scenario, name: Option<&String>) -> Option<&'a Stack> {
