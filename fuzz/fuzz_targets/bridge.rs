@@ -37,6 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
             memory: Bytes::new(MEMORY),
             idle_timeout: Duration::from_secs(300),
             mtus: [1_500, 576],
+            detects_losses: true,
         },
         || 0,
     );
@@ -74,7 +75,7 @@ fn check(engine: &mut Engine) {
     for port in BridgePort::BOTH {
         for frame in engine.outgoing().over(port).iter() {
             count += 1;
-            let frame = EthernetFrame::parse(frame).expect("an Ethernet header");
+            let frame = EthernetFrame::parse(frame.bytes).expect("an Ethernet header");
             IpPacket::parse(frame.payload).expect("an IP header");
         }
     }

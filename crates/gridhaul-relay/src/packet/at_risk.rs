@@ -53,8 +53,8 @@ pub(super) struct Entry {
 pub(super) enum RiskState {
     AtRisk,
     Safe,
-    /// It has ended, and the next connection with the same addresses and ports was reported as
-    /// well: its protection stays.
+    /// The connection has ended, and the next one with the same addresses and ports was reported
+    /// as well: its protection stays.
     Replaced,
 }
 
@@ -83,6 +83,11 @@ impl RiskList {
             state == RiskState::AtRisk
         });
         safe
+    }
+
+    /// Removes those for which `is_at_risk` is true, without reporting them as safe.
+    pub(super) fn leave_at_risk(&mut self, is_at_risk: impl Fn(&Entry) -> bool) {
+        self.reported.retain(|entry| !is_at_risk(entry));
     }
 
     pub(super) fn clear(&mut self) {

@@ -74,14 +74,7 @@ impl<'a> Content<'a> {
     }
 }
 
-impl<'a> TcpFrame<'a> {
-    /// The same frame with another packet, such as one of several segments.
-    pub(super) fn with_packet(ethernet: EthernetHeader, packet: &'a [u8]) -> Option<Self> {
-        let ip = IpPacket::parse(packet).ok()?;
-        let Ok(Transport::Tcp(tcp)) = ip.transport() else { return None };
-        Some(Self { ethernet, packet, ip, tcp })
-    }
-
+impl TcpFrame<'_> {
     /// Addresses and ports.
     pub(super) fn ends(&self) -> Endpoints {
         let (source, destination): (IpAddr, IpAddr) = match self.ip.addresses() {

@@ -53,6 +53,8 @@ causes! {
         SmallMss = "small_mss",
         /// SYN, or the answer to it, is malformed.
         Malformed = "malformed",
+        /// The connection was open when its first segment was seen.
+        SynNotSeen = "syn_not_seen",
         /// The packet is a fragment.
         Fragment = "fragment",
         /// The relay is about to end.

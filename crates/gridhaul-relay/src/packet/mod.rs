@@ -4,8 +4,9 @@
 //! [`Engine`] takes the frames that an interface has received. It either returns
 //! [`Handling::Forward`] (the frame belongs to no connection of a proxy, and the caller forwards it
 //! unchanged) or writes frames of its own into [`OutgoingFrames`]. A rule selects the proxy of a
-//! connection when its SYN arrives. A connection whose SYN was not seen is forwarded unchanged, and
-//! soon after the start observed as well, because an earlier relay may have lost some of its bytes.
+//! connection when its SYN arrives. A connection whose SYN was not seen is counted, forwarded
+//! unchanged, and soon after the start observed as well, because an earlier relay may have lost
+//! some of its bytes.
 //!
 //! Call order: after [`Engine::handle_frame`] and [`Engine::handle_timeout`], the caller sends all
 //! frames of [`Engine::outgoing`] and clears them.
@@ -20,6 +21,7 @@ mod frame;
 mod handshake;
 #[cfg(feature = "daemon")]
 pub(crate) mod io;
+mod joining;
 mod key;
 mod output;
 mod path_mtu;
@@ -28,11 +30,12 @@ mod split_observer;
 mod table;
 #[cfg(test)]
 mod tests;
+mod untouched;
 
 pub use at_risk::ConnectionAtRisk;
 pub use connection::ConnectionStatus;
 pub use counters::{BridgeCounters, DropCause, EndCause, UntouchedCause};
 pub use engine::{BridgeTotals, Engine, EngineSettings, Handling};
-pub use frame::{ChecksumState, Frame, FrameQueue, OutgoingFrames};
+pub use frame::{ChecksumState, ComposedFrame, Frame, FrameQueue, Offload, OutgoingFrames};
 pub use key::BridgePort;
 pub use rule::Rule;

@@ -1,11 +1,15 @@
 //! Writing of packets into the outgoing frames.
 
 use gridhaul_core::tcp::{Flags, Segment};
-use gridhaul_core::wire::{IpHeader, Payload, TcpHeader, WireError, write_tcp};
+use gridhaul_core::wire::{
+    Addresses, EthernetHeader, IpHeader, Payload, TcpHeader, TcpSegmenter, WireError, checksum,
+    write_tcp,
+};
 
 use super::content::TcpFrame;
 use super::counters::{BridgeCounters, DropCause};
 use super::direction::{Direction, Template};
+use super::joining::{self, Layout};
 use super::{BridgePort, OutgoingFrames};
 
 /// Where a connection writes its packets.
@@ -28,31 +32,63 @@ pub(super) struct Generated<'a> {
     pub(super) packet_max: u32,
 }
 
+/// A segment of a large packet, or the only one of a packet whose checksum is not filled in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub(super) segmenter: &'a TcpSegmenter<'a>,
+    pub(super) index: usize,
+}
+
 impl Output<'_> {
-    /// Writes a packet of a host unchanged.
-    pub(super) fn forward(&mut self, over: BridgePort, frame: &TcpFrame<'_>) {
-        let queue = self.frames.over_mut(over);
-        let written = queue.add::<WireError>(|buffer| {
-            frame.ethernet.write(buffer);
-            buffer.extend_from_slice(frame.packet);
-            Ok(())
+    /// Writes a complete packet of a host unchanged.
+    pub(super) fn forward(&mut self, over: BridgePort, ethernet: &EthernetHeader, packet: &[u8]) {
+        self.frames.over_mut(over).add(|buffer| {
+            ethernet.write(buffer);
+            buffer.extend_from_slice(packet);
         });
+    }
+
+    /// Writes a segment of a large packet, or of one without checksum, unchanged.
+    pub(super) fn forward_part(&mut self, over: BridgePort, frame: &TcpFrame<'_>, part: &Part<'_>) {
+        let write = |buffer: &mut Vec<u8>| {
+            let start = buffer.len();
+            frame.ethernet.write(buffer);
+            let network = buffer.len() - start;
+            part.segmenter.write_headers(part.index, buffer);
+            let transport = network + frame.ip.header_len();
+            let is_v6 = matches!(frame.ip.addresses(), Addresses::V6 { .. });
+            let payload = buffer.len() - start;
+            Ok::<_, WireError>(Layout { network, transport, payload, is_v6 })
+        };
+        let payload = part.segmenter.payload(part.index);
+        let payload = (payload.len(), std::iter::once(payload));
+        let written = self.frames.over_mut(over).add_segment(write, payload);
         debug_assert!(written.is_ok(), "copying cannot fail");
     }
 
-    /// Writes a packet with these headers and this payload.
-    pub(super) fn write(
+    /// Writes a segment with these headers and a payload of `len` bytes.
+    pub(super) fn write<'p>(
         &mut self,
         over: BridgePort,
         (template, ip): (&Template, &IpHeader),
         header: &TcpHeader<'_>,
-        payload: &[u8],
+        (len, payload): (u32, impl Iterator<Item = &'p [u8]>),
     ) {
-        let written = self.frames.over_mut(over).add(|buffer| {
+        let write = |buffer: &mut Vec<u8>| {
+            let start = buffer.len();
             template.ethernet.write(buffer);
-            write_tcp(buffer, ip, header, Payload::Bytes(payload)).map(drop)
-        });
-        if written.is_err() {
+            let network = buffer.len() - start;
+            let transport = network + ip.header_len();
+            let packet = write_tcp(buffer, ip, header, Payload::Omitted(len))?;
+            let segment = packet - ip.header_len() as u32;
+            let sum = checksum::pseudo_header(&ip.addresses, TCP, segment) as u16;
+            let at = start + transport + joining::CHECKSUM;
+            buffer[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+            let is_v6 = matches!(ip.addresses, Addresses::V6 { .. });
+            Ok::<_, WireError>(Layout { network, transport, payload: buffer.len() - start, is_v6 })
+        };
+        let payload = (len as usize, payload);
+        if self.frames.over_mut(over).add_segment(write, payload).is_err() {
             self.counters.add_dropped(DropCause::Malformed, 1);
         }
     }
@@ -86,14 +122,10 @@ impl Output<'_> {
             let ip = direction.next_ip_header(&template.ip);
             let seq = first.wrapping_add(offset).wrapping_add(direction.renumbering);
             if length == 0 {
-                self.write(over, (template, &ip), &part, &[]);
-            } else if !self.write_stored(
-                over,
-                (template, &ip),
-                &part,
-                direction,
-                seq..seq.wrapping_add(length),
-            ) {
+                self.write(over, (template, &ip), &part, (0, std::iter::empty()));
+            } else if let Some(payload) = direction.store.read(seq, length as usize) {
+                self.write(over, (template, &ip), &part, (length, payload));
+            } else {
                 self.counters.add_dropped(DropCause::PayloadMissing, 1);
             }
             offset += length;
@@ -102,29 +134,10 @@ impl Output<'_> {
             }
         }
     }
-
-    /// Writes a packet with payload from the store; false if it is not there.
-    fn write_stored(
-        &mut self,
-        over: BridgePort,
-        headers: (&Template, &IpHeader),
-        header: &TcpHeader<'_>,
-        direction: &Direction,
-        range: std::ops::Range<u32>,
-    ) -> bool {
-        let len = range.end.wrapping_sub(range.start) as usize;
-        let Some(mut slices) = direction.store.read(range.start, len) else { return false };
-        match slices.next() {
-            Some(slice) if slice.len() == len => self.write(over, headers, header, slice),
-            first => {
-                let rest = first.into_iter().chain(slices);
-                let payload: Vec<u8> = rest.flatten().copied().collect();
-                self.write(over, headers, header, &payload);
-            }
-        }
-        true
-    }
 }
+
+/// Protocol number of TCP (RFC 9293).
+const TCP: u8 = 6;
 
 /// Length of a TCP header of a segment that is not SYN, with its options.
 fn header_len(header: &TcpHeader<'_>) -> u32 {

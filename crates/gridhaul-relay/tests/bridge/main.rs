@@ -13,4 +13,6 @@ mod guide;
 #[path = "../split/matrix.rs"]
 mod matrix;
 mod network;
+mod reload;
 mod transfer;
+mod upgrade;

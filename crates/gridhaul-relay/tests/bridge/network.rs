@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -93,13 +93,7 @@ impl Network {
 
     /// The same; the error has the messages of a bridge that has not started.
     pub(crate) fn try_start(&mut self, keys: &str) -> Result<(), String> {
-        let text = format!(
-            "name = \"test\"\nmanagement.address = \"{MANAGEMENT}\"\ndrain_limit = \"500 ms\"\n\
-             [bridge]\ninterfaces = [\"left\", \"right\"]\nfail_open = {}\n{keys}",
-            self.is_bridged
-        );
-        let file = self.folder.path().join("relay.toml");
-        fs::write(&file, text).unwrap();
+        let file = self.configure(keys);
         let errors = fs::File::create(self.errors()).unwrap();
         let start = || {
             let mut command = Command::new(relay());
@@ -113,6 +107,18 @@ impl Network {
             has_ended || self.between.enter(|| query(MANAGEMENT, "/status")).unwrap().is_ok()
         });
         if has_ended { Err(self.reports()) } else { Ok(()) }
+    }
+
+    /// Writes the configuration with these keys of `[bridge]`. Returns its file.
+    pub(crate) fn configure(&self, keys: &str) -> PathBuf {
+        let text = format!(
+            "name = \"test\"\nmanagement.address = \"{MANAGEMENT}\"\ndrain_limit = \"500 ms\"\n\
+             [bridge]\ninterfaces = [\"left\", \"right\"]\nfail_open = {}\n{keys}",
+            self.is_bridged
+        );
+        let file = self.folder.path().join("relay.toml");
+        fs::write(&file, text).unwrap();
+        file
     }
 
     /// Sends a signal to the bridge.
@@ -141,7 +147,7 @@ impl Network {
         fs::read_to_string(self.errors()).unwrap()
     }
 
-    fn errors(&self) -> std::path::PathBuf {
+    fn errors(&self) -> PathBuf {
         self.folder.path().join("errors")
     }
 }

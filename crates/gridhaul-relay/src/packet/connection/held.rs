@@ -3,23 +3,24 @@
 use gridhaul_core::tcp::Segment;
 use gridhaul_core::wire::EthernetHeader;
 
-use super::super::content::TcpFrame;
+use super::Arrival;
 
 /// An acknowledgement that waits: it is sent with all its options.
 #[derive(Debug)]
 pub(super) struct HeldAcknowledgement {
     pub(super) segment: Segment,
-    ethernet: EthernetHeader,
-    packet: Vec<u8>,
+    pub(super) ethernet: EthernetHeader,
+    /// The packet, complete with its checksum.
+    pub(super) packet: Vec<u8>,
 }
 
 impl HeldAcknowledgement {
-    pub(super) fn of(segment: &Segment, frame: &TcpFrame<'_>) -> Self {
-        Self { segment: *segment, ethernet: frame.ethernet, packet: frame.packet.to_vec() }
-    }
-
-    /// The packet as it has arrived.
-    pub(super) fn frame(&self) -> Option<TcpFrame<'_>> {
-        TcpFrame::with_packet(self.ethernet, &self.packet)
+    pub(super) fn of(segment: &Segment, arrival: &Arrival<'_>) -> Self {
+        let mut packet = Vec::new();
+        match &arrival.part {
+            Some(part) => part.segmenter.write(part.index, &mut packet),
+            None => packet.extend_from_slice(arrival.frame.packet),
+        }
+        Self { segment: *segment, ethernet: arrival.frame.ethernet, packet }
     }
 }

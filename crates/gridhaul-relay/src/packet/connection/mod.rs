@@ -16,7 +16,7 @@ use super::content::TcpFrame;
 use super::direction::{Direction, Template};
 use super::handshake::{Handshake, Syn};
 use super::key::ConnectionKey;
-use super::output::Output;
+use super::output::{Output, Part};
 use super::{BridgePort, ConnectionAtRisk, UntouchedCause};
 
 use self::close::Close;
@@ -65,7 +65,28 @@ pub(super) struct Opening {
 pub(super) struct Arrival<'a> {
     pub(super) from: Side,
     pub(super) frame: TcpFrame<'a>,
+    /// The TCP header of the segment.
     pub(super) header: TcpHeader<'a>,
+    /// Absent if the packet is complete and has one segment.
+    pub(super) part: Option<Part<'a>>,
+}
+
+impl<'a> Arrival<'a> {
+    /// Payload of the segment.
+    pub(super) fn payload(&self) -> &'a [u8] {
+        match &self.part {
+            Some(part) => part.segmenter.payload(part.index),
+            None => self.frame.tcp.payload(),
+        }
+    }
+
+    /// Writes the segment unchanged.
+    pub(super) fn forward(&self, over: BridgePort, output: &mut Output<'_>) {
+        match &self.part {
+            Some(part) => output.forward_part(over, &self.frame, part),
+            None => output.forward(over, &self.frame.ethernet, self.frame.packet),
+        }
+    }
 }
 
 /// State of a connection, for a list.
@@ -164,7 +185,7 @@ impl Connection {
 
     /// Why the proxy cannot serve the connection after this segment.
     pub(super) fn objection(&self, arrival: &Arrival<'_>) -> Option<UntouchedCause> {
-        let Arrival { from, frame, header } = arrival;
+        let Arrival { from, frame, header, .. } = arrival;
         let is_answer = *from == Side::Server && header.flags.has(Flags::SYN.with(Flags::ACK));
         if !is_answer || self.mode == ProxyMode::Split || self.is_open {
             return None;
@@ -173,15 +194,16 @@ impl Connection {
             return Some(UntouchedCause::Malformed);
         }
         let syn = Syn::of(header, &frame.ip.addresses());
-        syn.objection(&header.options, !frame.tcp.payload().is_empty())
+        syn.objection(&header.options, !arrival.payload().is_empty())
     }
 
     /// Handles a segment.
     pub(super) fn handle(&mut self, now: Instant, arrival: &Arrival<'_>, output: &mut Output<'_>) {
-        let Arrival { from, frame, header } = arrival;
+        let Arrival { from, frame, header, .. } = arrival;
         let index = from.index();
-        let payload = frame.tcp.payload();
+        let payload = arrival.payload();
         let mut segment = frame.tcp.segment_of(header, frame.ip.header_len());
+        segment.len = payload.len() as u32;
         self.directions[index].template = Some(Template::of(frame));
         self.last_segment = now;
         if header.flags.has(Flags::SYN) {
@@ -205,7 +227,7 @@ impl Connection {
         self.proxy.handle_segment(now, *from, &segment);
         let is_forwarded = self.transmit(now, Some((arrival, &segment)), output);
         if self.mode == ProxyMode::Ack && !is_forwarded {
-            self.held = Some(HeldAcknowledgement::of(&segment, frame));
+            self.held = Some(HeldAcknowledgement::of(&segment, arrival));
         }
     }
 
@@ -215,6 +237,12 @@ impl Connection {
             self.proxy.handle_timeout(now);
             self.transmit(now, None, output);
         }
+    }
+
+    /// Sends what waits, and acknowledges no more data in place of the receiver.
+    pub(super) fn drain(&mut self, now: Instant, output: &mut Output<'_>) {
+        self.proxy.drain(now);
+        self.transmit(now, None, output);
     }
 
     /// Resets both hosts if bytes are at risk, or if the hosts cannot continue without the proxy.
@@ -345,7 +373,7 @@ impl Connection {
     }
 
     fn on_syn(&mut self, arrival: &Arrival<'_>) {
-        let Arrival { from, frame, header } = arrival;
+        let Arrival { from, frame, header, .. } = arrival;
         let is_answer = header.flags.has(Flags::ACK);
         if is_answer != (*from == Side::Server) || self.is_open {
             return;

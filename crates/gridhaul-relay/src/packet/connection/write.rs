@@ -33,7 +33,7 @@ impl Connection {
                     let adds_nothing = *origin == Origin::Forwarded
                         && !(self.acknowledges() && segment.flags.has(Flags::SYN));
                     if adds_nothing {
-                        output.forward(self.port_of(*to), &arrival.frame);
+                        arrival.forward(self.port_of(*to), output);
                     } else {
                         self.write_rewritten(*to, segment, arrival, output);
                     }
@@ -52,9 +52,7 @@ impl Connection {
     fn write_generated(&mut self, to: Side, segment: &Segment, output: &mut Output<'_>) {
         let (from, over) = (to.other(), self.port_of(to));
         if let Some(held) = self.held.take_if(|held| held.segment == *segment) {
-            if let Some(frame) = held.frame() {
-                output.forward(over, &frame);
-            }
+            output.forward(over, &held.ethernet, &held.packet);
             return;
         }
         let Some(template) = self.template(from) else { return };
@@ -78,7 +76,7 @@ impl Connection {
         arrival: &Arrival<'_>,
         output: &mut Output<'_>,
     ) {
-        let Arrival { from, frame, header: incoming } = arrival;
+        let Arrival { from, frame, header: incoming, .. } = arrival;
         let template = Template::of(frame);
         let mut header = self.header(*from, segment);
         header.urgent = incoming.urgent;
@@ -91,9 +89,10 @@ impl Connection {
         let syn = u32::from(incoming.flags.has(Flags::SYN));
         let start = first_number(segment).wrapping_sub(incoming.seq.wrapping_add(syn)) as usize;
         let range = start..start.saturating_add(segment.len as usize);
-        let payload = frame.tcp.payload().get(range).unwrap_or_default();
+        let payload = arrival.payload().get(range).unwrap_or_default();
         debug_assert_eq!(payload.len(), segment.len as usize, "a part of the arrived payload");
-        output.write(self.port_of(to), (&template, &template.ip), &header, payload);
+        let part = (payload.len() as u32, std::iter::once(payload));
+        output.write(self.port_of(to), (&template, &template.ip), &header, part);
     }
 
     fn header(&self, from: Side, segment: &Segment) -> TcpHeader<'static> {

@@ -20,6 +20,7 @@ use super::output::Output;
 use super::path_mtu::PacketTooBig;
 use super::rule::{ProxyBuilder, Rule};
 use super::table::Table;
+use super::untouched::UntouchedConnections;
 
 /// Parameters of the bridge.
 #[derive(Debug, Clone)]
@@ -72,6 +73,7 @@ pub struct BridgeTotals {
 pub struct Engine {
     settings: EngineSettings,
     table: Table,
+    untouched: UntouchedConnections,
     builder: ProxyBuilder,
     outgoing: OutgoingFrames,
     counters: BridgeCounters,
@@ -81,8 +83,6 @@ pub struct Engine {
     /// When the first frame was handled.
     started: Option<Instant>,
     at_risk: RiskList,
-    /// Space for segments of a large packet, which is reused.
-    segments: Vec<u8>,
 }
 
 impl Engine {
@@ -95,6 +95,7 @@ impl Engine {
         Self {
             settings,
             table: Table::default(),
+            untouched: UntouchedConnections::default(),
             builder: ProxyBuilder::default(),
             outgoing: OutgoingFrames::default(),
             counters: BridgeCounters::default(),
@@ -102,7 +103,6 @@ impl Engine {
             is_draining: false,
             started: None,
             at_risk: RiskList::default(),
-            segments: Vec::new(),
         }
     }
 
@@ -251,18 +251,23 @@ impl Engine {
         self.at_risk.clear();
     }
 
-    /// Forwards new connections unchanged from now on, and discards the state of connections
-    /// without bytes at risk: their hosts continue without the proxy. To be called again until
-    /// [`Self::is_drained`].
+    /// Forwards new connections unchanged from now on. Proxies acknowledge no more data in place of
+    /// the receiver; the state of a connection is discarded once no bytes are at risk, and its
+    /// hosts continue without the proxy. To be called again until [`Self::is_drained`].
     pub fn drain(&mut self, now: Instant) {
         self.is_draining = true;
-        let safe = |(number, connection): (u32, &Connection)| {
-            let ends = !connection.is_terminated() && connection.bytes_at_risk() == 0;
-            ends.then_some(number)
-        };
-        let numbers: Vec<_> = self.table.iter().filter_map(safe).collect();
+        let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
         for number in numbers {
-            self.end(now, number, EndCause::Stopped);
+            let Some(connection) = self.table.get_mut(number) else { continue };
+            let mut output = Output {
+                frames: &mut self.outgoing,
+                counters: &mut self.counters,
+                mtus: self.settings.mtus,
+            };
+            connection.drain(now, &mut output);
+            if !connection.is_terminated() && connection.bytes_at_risk() == 0 {
+                self.end(now, number, EndCause::Stopped);
+            }
         }
     }
 
@@ -272,8 +277,15 @@ impl Engine {
         self.is_draining && self.table.len() == 0
     }
 
-    /// Ends all connections: those with bytes at risk are reset.
+    /// Ends all connections: those with bytes at risk are reset. They remain at risk: a host that
+    /// does not accept the reset, because segments before it were lost, is reset by another
+    /// program.
     pub fn stop(&mut self, now: Instant) {
+        let table = &self.table;
+        self.at_risk.leave_at_risk(|entry| {
+            let is_present = table.generation(entry.number) == Some(entry.generation);
+            is_present && table.get(entry.number).is_some_and(|one| one.at_risk().is_some())
+        });
         let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
         for number in numbers {
             self.end(now, number, EndCause::Stopped);
@@ -329,6 +341,8 @@ impl Engine {
         self.counters.retransmissions += retransmissions.iter().sum::<u64>();
         self.counters.timeouts += timeouts.iter().sum::<u64>();
         self.counters.add_ended(cause);
+        // Its hosts may continue without the proxy.
+        self.untouched.note(&connection.key);
     }
 
     const fn output(&mut self) -> Output<'_> {

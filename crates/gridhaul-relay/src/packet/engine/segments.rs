@@ -1,15 +1,15 @@
 //! TCP segments that arrive at the bridge.
 
 use gridhaul_core::tcp::Flags;
-use gridhaul_core::wire::TcpSegmenter;
+use gridhaul_core::wire::{TcpHeader, TcpSegmenter};
 use gridhaul_scenario::units::Instant;
 
 use super::super::connection::{Arrival, Connection};
 use super::super::content::TcpFrame;
-use super::super::counters::{DropCause, EndCause};
+use super::super::counters::{DropCause, EndCause, UntouchedCause};
 use super::super::frame::{ChecksumState, Frame};
 use super::super::key::{BridgePort, ConnectionKey};
-use super::super::output::Output;
+use super::super::output::{Output, Part};
 use super::{Engine, Handling};
 
 impl Engine {
@@ -33,8 +33,13 @@ impl Engine {
             found = None;
         }
         let is_observed = found.is_none() && !opens && self.observes(now);
-        if found.is_none() && !opens && !is_observed {
-            return Handling::Forward;
+        if found.is_none() && !opens {
+            if self.untouched.note(&key) {
+                self.counters.add_untouched(UntouchedCause::SynNotSeen);
+            }
+            if !is_observed {
+                return Handling::Forward;
+            }
         }
         // A corrupt segment must neither be acknowledged nor begin a connection.
         if frame.checksum == ChecksumState::Unverified && segment.ip.verify().is_err() {
@@ -50,6 +55,7 @@ impl Engine {
             None => match self.open(now, from, key, segment) {
                 Ok(number) => number,
                 Err(cause) => {
+                    self.untouched.note(&key);
                     self.counters.add_untouched(cause);
                     return Handling::Forward;
                 }
@@ -59,7 +65,12 @@ impl Engine {
         if is_large {
             return self.handle_segments(now, number, from, frame, segment);
         }
-        self.handle_segment(now, number, from, segment)
+        // A host that accepts malformed options must get the segment in spite of them: the sender
+        // may retransmit it with the same ones.
+        let header = segment.tcp.well_formed_header();
+        let handling = self.handle_segment(now, number, from, segment, (header, None));
+        self.finish_event(now, number);
+        handling
     }
 
     /// Handles a packet with several segments, or without a checksum, as its sender's interface
@@ -77,44 +88,41 @@ impl Engine {
             self.counters.add_dropped(DropCause::Malformed, 1);
             return Handling::Handled;
         };
-        let mut buffer = std::mem::take(&mut self.segments);
+        let header = large.tcp.well_formed_header();
         for index in 0..segmenter.count() {
-            buffer.clear();
-            segmenter.write(index, &mut buffer);
-            let Some(segment) = TcpFrame::with_packet(large.ethernet, &buffer) else {
-                self.counters.add_dropped(DropCause::Malformed, 1);
-                continue;
-            };
-            if self.handle_segment(now, number, from, &segment) != Handling::Handled {
+            let part = Part { segmenter: &segmenter, index };
+            let header = segmenter.header(index, &header);
+            if self.handle_segment(now, number, from, large, (header, Some(part)))
+                != Handling::Handled
+            {
                 // The connection has just been given up; its segments are passed one by one.
                 let over = from.other();
-                self.output().forward(over, &segment);
+                self.output().forward_part(over, large, &part);
             }
         }
-        self.segments = buffer;
+        self.finish_event(now, number);
         Handling::Handled
     }
 
-    fn handle_segment(
+    fn handle_segment<'f>(
         &mut self,
         now: Instant,
         number: u32,
         from: BridgePort,
-        segment: &TcpFrame<'_>,
+        frame: &TcpFrame<'f>,
+        (header, part): (TcpHeader<'f>, Option<Part<'f>>),
     ) -> Handling {
-        // A host that accepts malformed options must get the segment in spite of them: the sender
-        // may retransmit it with the same ones.
-        let header = segment.tcp.well_formed_header();
         let has_space = (self.table.memory() as u64) < self.settings.memory.get();
         let Some(connection) = self.table.get_mut(number) else { return Handling::Forward };
-        let arrival = Arrival { from: connection.side_of(from), frame: *segment, header };
+        let from = connection.side_of(from);
+        let arrival = Arrival { from, frame: *frame, header, part };
         if let Some(cause) = connection.objection(&arrival) {
             self.counters.add_untouched(cause);
             self.end(now, number, EndCause::Option);
             return Handling::Forward;
         }
         // The sender retransmits; acknowledgements, which release memory, still pass.
-        if !has_space && !segment.tcp.payload().is_empty() {
+        if !has_space && !arrival.payload().is_empty() {
             self.counters.add_dropped(DropCause::Memory, 1);
             return Handling::Handled;
         }
@@ -124,7 +132,6 @@ impl Engine {
             mtus: self.settings.mtus,
         };
         connection.handle(now, &arrival, &mut output);
-        self.finish_event(now, number);
         Handling::Handled
     }
 }

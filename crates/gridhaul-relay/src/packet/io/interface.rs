@@ -4,11 +4,11 @@ use std::io;
 
 use gridhaul_core::wire::VlanTag;
 use gridhaul_linux::{
-    Checksum, FrameBatch, OutgoingFrame, PacketSocket, ReceivedFrame, SegmentationKind,
-    SendRejection, interface_mtu,
+    Checksum, FrameBatch, FrameMetadata, OutgoingFrame, PacketSocket, ReceivedFrame, Segmentation,
+    SegmentationKind, SendRejection, interface_mtu,
 };
 
-use crate::packet::{BridgeCounters, ChecksumState, DropCause, Frame};
+use crate::packet::{BridgeCounters, ChecksumState, ComposedFrame, DropCause, Frame, Offload};
 use crate::runtime::RunError;
 
 /// An interface with its packet socket.
@@ -106,6 +106,24 @@ pub(super) fn frame_of<'a>(received: &ReceivedFrame<'a>) -> Frame<'a> {
         segment_size: segmentation.map(|found| found.size),
     }
 }
+
+/// A frame of the engine with its metadata.
+pub(super) fn outgoing_frame<'a>(frame: &ComposedFrame<'a>) -> OutgoingFrame<'a> {
+    let Some(Offload { transport, payload, is_v6, segment_size }) = frame.offload else {
+        return OutgoingFrame { bytes: frame.bytes, metadata: FrameMetadata::default() };
+    };
+    let kind = if is_v6 { SegmentationKind::Tcp6 } else { SegmentationKind::Tcp4 };
+    let segmentation = |size| Segmentation { kind, size, header_len: payload as u16, ecn: false };
+    let metadata = FrameMetadata {
+        vlan: None,
+        checksum: Checksum::Pending { start: transport as u16, offset: CHECKSUM_OFFSET },
+        segmentation: segment_size.map(segmentation),
+    };
+    OutgoingFrame { bytes: frame.bytes, metadata }
+}
+
+/// Position of the checksum in the TCP header (RFC 9293, section 3.1).
+const CHECKSUM_OFFSET: u16 = 16;
 
 /// Tag protocol identifier of a service tag (IEEE 802.1ad).
 const SERVICE_TAG: u16 = 0x88a8;

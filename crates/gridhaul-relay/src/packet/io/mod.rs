@@ -17,7 +17,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
 
 use self::fail_open::FailOpen;
-use self::interface::{Interface, frame_of};
+use self::interface::{Interface, frame_of, outgoing_frame};
 use self::token::BridgeToken;
 use super::{BridgePort, DropCause, Engine, Handling};
 use crate::runtime::RunError;
@@ -242,10 +242,7 @@ impl Loop {
         for port in BridgePort::BOTH {
             let queue = outgoing.over(port);
             if !queue.is_empty() {
-                let frames: Vec<_> = queue
-                    .iter()
-                    .map(|bytes| OutgoingFrame { bytes, metadata: FrameMetadata::default() })
-                    .collect();
+                let frames: Vec<_> = queue.iter().map(|frame| outgoing_frame(&frame)).collect();
                 interfaces[port.index()].send(&frames, engine.counters_mut())?;
             }
         }

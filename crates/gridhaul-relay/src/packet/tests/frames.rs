@@ -3,24 +3,24 @@
 use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{
     Addresses, EtherType, EthernetFrame, EthernetHeader, IpHeader, IpPacket, Payload, TcpHeader,
-    TcpOptions, Transport, UnknownOptions, VlanTag, checksum, write_tcp,
+    TcpOptions, TcpSegmenter, Transport, UnknownOptions, VlanTag, checksum, write_tcp,
 };
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::world::{rule, settings};
 use crate::packet::{
-    BridgePort, ChecksumState, DropCause, Engine, Frame, Handling, UntouchedCause,
+    BridgePort, ChecksumState, ComposedFrame, DropCause, Engine, Frame, Handling, UntouchedCause,
 };
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-fn engine(mode: &str) -> Engine {
+pub(super) fn engine(mode: &str) -> Engine {
     Engine::new(settings(&rule(mode)), || 7)
 }
 
 /// A frame of the client, or of the server.
-fn frame(is_client: bool, header: TcpHeader<'_>, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(is_client: bool, header: TcpHeader<'_>, payload: &[u8]) -> Vec<u8> {
     let (source, destination) = if is_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
     let (source_port, destination_port) = if is_client { (4_000, 7) } else { (7, 4_000) };
     let addresses = Addresses::V4 { source: source.into(), destination: destination.into() };
@@ -53,7 +53,7 @@ fn plain_syn() -> TcpHeader<'static> {
 }
 
 /// Opens a connection with the sequence numbers 101 and 501.
-fn open(engine: &mut Engine) {
+pub(super) fn open(engine: &mut Engine) {
     let mss = TcpOptions { mss: Some(1_460), ..TcpOptions::default() };
     let flags = Flags::SYN.with(Flags::ACK);
     let answer = TcpHeader {
@@ -76,16 +76,16 @@ fn open(engine: &mut Engine) {
     engine.outgoing().clear();
 }
 
-fn data(seq: u32) -> TcpHeader<'static> {
+pub(super) fn data(seq: u32) -> TcpHeader<'static> {
     TcpHeader { seq, ack: 501, flags: Flags::ACK, window: 60_000, ..TcpHeader::default() }
 }
 
 /// Sequence number, length and acknowledgement number of each frame over an interface, whose
 /// checksums are verified.
 fn sent(engine: &mut Engine, over: BridgePort) -> Vec<(u32, usize, u32)> {
-    let frames = engine.outgoing().over(over).iter();
+    let frames = engine.outgoing().over(over).iter().flat_map(on_link);
     let found = frames.map(|bytes| {
-        let frame = EthernetFrame::parse(bytes).unwrap();
+        let frame = EthernetFrame::parse(&bytes).unwrap();
         let ip = IpPacket::parse(frame.payload).unwrap();
         ip.verify().unwrap();
         let Ok(Transport::Tcp(tcp)) = ip.transport() else { panic!("no TCP") };
@@ -111,6 +111,33 @@ fn frames_without_tcp_and_connections_in_their_middle_pass() {
     }
     assert_eq!(engine.counters().passed, 4);
     assert_eq!(engine.totals().connections, 0);
+}
+
+#[test]
+fn a_connection_in_its_middle_is_counted_once() {
+    let mut engine = engine("reflect");
+    for seq in [900, 905, 910] {
+        let bytes = frame(true, data(seq), b"bytes");
+        engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+        let answer = frame(false, TcpHeader { seq: 7, ack: seq + 5, ..data(7) }, &[]);
+        engine.handle_frame(Instant::ZERO, BridgePort::Second, &Frame::new(&answer));
+    }
+    assert_eq!(engine.counters().untouched(UntouchedCause::SynNotSeen), 1);
+}
+
+#[test]
+fn connections_whose_syn_was_seen_are_not_counted_as_seen_in_their_middle() {
+    // Forwarded because of the rule, and after the end of the proxy.
+    for mode in ["none", "reflect"] {
+        let mut engine = engine(mode);
+        let syn = frame(true, plain_syn(), &[]);
+        engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&syn));
+        engine.drain(Instant::ZERO);
+        let bytes = frame(true, data(101), b"bytes");
+        let handling = engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+        assert_eq!(handling, Handling::Forward, "{mode}");
+        assert_eq!(engine.counters().untouched(UntouchedCause::SynNotSeen), 0, "{mode}");
+    }
 }
 
 #[test]
@@ -178,7 +205,7 @@ fn a_segment_with_malformed_options_is_delivered() {
         let frames: Vec<_> = engine.outgoing().over(BridgePort::Second).iter().collect();
         // `ack` forwards packets with data as they are.
         if mode == "ack" {
-            assert_eq!(frames, [&bytes[..]], "{mode}");
+            assert_eq!(frames.iter().map(|frame| frame.bytes).collect::<Vec<_>>(), [&bytes[..]]);
         } else {
             assert_eq!(sent(&mut engine, BridgePort::Second), [(101, 5, 501)], "{mode}");
         }
@@ -240,6 +267,7 @@ fn a_large_frame_is_handled_as_its_segments() {
         let acknowledged: Vec<_> =
             sent(&mut engine, BridgePort::First).iter().map(|(_, _, ack)| *ack).collect();
         assert_eq!(acknowledged, [1_561, 3_021, 4_101], "{mode}");
+        assert_eq!(engine.outgoing().over(BridgePort::Second).iter().count(), 1, "{mode}");
     }
 }
 
@@ -266,7 +294,7 @@ fn the_tag_that_the_kernel_has_removed_is_in_the_frames_of_the_proxy() {
     let bytes = frame(true, plain_syn(), &[]);
     let tagged = Frame { tag: Some(tag), ..Frame::new(&bytes) };
     engine.handle_frame(Instant::ZERO, BridgePort::First, &tagged);
-    let sent = engine.outgoing().over(BridgePort::Second).iter().next().unwrap().to_vec();
+    let sent = engine.outgoing().over(BridgePort::Second).iter().next().unwrap().bytes.to_vec();
     assert_eq!(EthernetFrame::parse(&sent).unwrap().header.tags, [Some(tag), None]);
 }
 
@@ -277,7 +305,7 @@ fn ecn_is_not_negotiated_through_a_proxy_that_acknowledges_data() {
         let ecn = Flags::ECE.with(Flags::CWR);
         let bytes = frame(true, TcpHeader { flags: Flags::SYN.with(ecn), ..plain_syn() }, &[]);
         engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
-        let sent = engine.outgoing().over(BridgePort::Second).iter().next().unwrap().to_vec();
+        let sent = engine.outgoing().over(BridgePort::Second).iter().next().unwrap().bytes.to_vec();
         assert_eq!(Flags::from_bits(sent[14 + 20 + 13]).has(ecn), expected, "{mode}");
     }
 }
@@ -300,8 +328,30 @@ fn an_acknowledgement_that_has_waited_keeps_its_options() {
     assert!(due <= at(20));
     engine.handle_timeout(due);
     let expected = frame(true, TcpHeader { ack: 3_000, options, ..data(101) }, &[]);
-    let frames: Vec<_> = engine.outgoing().over(second).iter().collect();
-    assert_eq!(frames, [&expected[..]]);
+    let frames: Vec<_> = engine.outgoing().over(second).iter().flat_map(on_link).collect();
+    assert_eq!(frames, [expected]);
+}
+
+/// The frames that an interface makes of a frame of the bridge.
+pub(super) fn on_link(frame: ComposedFrame<'_>) -> Vec<Vec<u8>> {
+    let Some(offload) = frame.offload else { return vec![frame.bytes.to_vec()] };
+    let parsed = EthernetFrame::parse(frame.bytes).unwrap();
+    let (header, packet) = frame.bytes.split_at(frame.bytes.len() - parsed.payload.len());
+    let pseudo = &frame.bytes[offload.transport + 16..offload.transport + 18];
+    let segment = &frame.bytes[offload.transport..];
+    let expected = checksum::pseudo_header(
+        &IpPacket::parse(packet).unwrap().addresses(),
+        6,
+        segment.len() as u32,
+    );
+    assert_eq!(pseudo, (expected as u16).to_be_bytes(), "the sum of the pseudo header");
+    let segmenter = TcpSegmenter::new(packet, offload.segment_size.unwrap_or(u16::MAX)).unwrap();
+    let write = |index| {
+        let mut bytes = header.to_vec();
+        segmenter.write(index, &mut bytes);
+        bytes
+    };
+    (0..segmenter.count()).map(write).collect()
 }
 
 /// The report of a router that a packet is too big for a link.

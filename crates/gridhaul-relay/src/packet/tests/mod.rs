@@ -1,8 +1,10 @@
 //! Tests of the engine with simulated hosts, whose TCP is that of the simulator.
 
 mod cases;
+mod drain;
 mod frames;
 mod host;
+mod joining;
 mod limits;
 mod random_faults;
 mod restart;

@@ -10,6 +10,7 @@ use gridhaul_scenario::units::{Bytes, Duration, Instant, Probability};
 use gridhaul_testing::{CloseTime, HostSchedule, ProxySchedule};
 
 use super::cases::MODES;
+use super::frames::on_link;
 use super::host::{Host, Place, Plan};
 use super::world::{rule, sequence_numbers};
 use crate::packet::{BridgePort, Engine, EngineSettings, Frame, Handling, Rule};
@@ -161,7 +162,7 @@ impl Line {
     fn send_of_bridge(&mut self, node: usize) {
         for port in BridgePort::BOTH {
             let outgoing = self.bridges[node - 1].outgoing().over(port);
-            let frames: Vec<_> = outgoing.iter().map(<[u8]>::to_vec).collect();
+            let frames: Vec<_> = outgoing.iter().flat_map(on_link).collect();
             for frame in frames {
                 self.send(node, port == BridgePort::Second, frame);
             }

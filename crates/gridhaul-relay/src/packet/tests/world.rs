@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::frames::packet_too_big;
+use super::frames::{on_link, packet_too_big};
 use super::host::{Host, Place, Plan};
 use crate::packet::{BridgePort, Engine, EngineSettings, Frame, Handling, Rule};
 
@@ -210,10 +210,10 @@ impl World {
         }
     }
 
-    fn send_of_bridge(&mut self) {
+    pub(super) fn send_of_bridge(&mut self) {
         for port in BridgePort::BOTH {
             let frames: Vec<_> =
-                self.engine.outgoing().over(port).iter().map(<[u8]>::to_vec).collect();
+                self.engine.outgoing().over(port).iter().flat_map(on_link).collect();
             for frame in frames {
                 self.send(Receiver::Hosts(port), frame);
             }
