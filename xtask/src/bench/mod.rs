@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: benchmarks with limits, and comparable programs in the same run.
 
 mod agreement;
+mod bridge;
 mod emu;
 mod meters;
 mod model;
@@ -104,6 +105,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "meters", run: |_| meters::run() },
     Bench { name: "pep", run: |_| pep::run() },
     Bench { name: "relay", run: |options| relay::run(options.load, options.matrix) },
+    Bench { name: "bridge", run: |_| bridge::run() },
     Bench { name: "emu", run: |_| emu::run() },
     Bench { name: "three", run: |options| three::run(&options.networks) },
     Bench { name: "proxies", run: |options| proxies::run(&options.cases) },
