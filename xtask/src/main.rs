@@ -1,6 +1,6 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
-//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask wheel`,
-//! `cargo xtask mutants`, `cargo xtask coverage`.
+//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask dist`, `cargo xtask docs`, `cargo
+//! xtask wheel`, `cargo xtask mutants`, `cargo xtask coverage`.
 
 #![forbid(unsafe_code)]
 
@@ -8,6 +8,7 @@ mod analysis;
 mod bench;
 mod bpf;
 mod browser;
+mod dist;
 mod docs;
 mod process;
 mod soak;
@@ -38,6 +39,8 @@ enum Task {
     Bpf,
     /// Check the status page of the relay in headless Chromium
     Browser,
+    /// Make static programs and a package for Debian
+    Dist(dist::Options),
     /// Regenerate the generated pages and golden files
     Docs,
     /// Build the Python package as a wheel
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Soak(options) => soak::run(&options),
         Task::Bpf => bpf::run(),
         Task::Browser => browser::run(),
+        Task::Dist(options) => dist::run(&options),
         Task::Docs => docs::run(),
         Task::Wheel => wheel::run(),
         Task::Mutants(options) => analysis::mutants(&options),

@@ -34,6 +34,14 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     run_with_results(command, &[])
 }
 
+/// The same without the line on the terminal, for steps that only say something if they fail.
+pub(crate) fn run_quietly(command: &mut Command) -> anyhow::Result<()> {
+    let shown = shown(command);
+    let status = command.status().with_context(|| format!("cannot start {shown}"))?;
+    ensure!(status.success(), "{shown} failed: {status}");
+    Ok(())
+}
+
 /// The same for a program some of whose exit codes are results, and no failures.
 pub(crate) fn run_with_results(command: &mut Command, results: &[i32]) -> anyhow::Result<()> {
     let shown = shown(command);

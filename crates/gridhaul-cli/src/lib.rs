@@ -1,5 +1,5 @@
-//! Parts that the programs `gridhaul` and `gridhaul-measure` share: messages, exit codes, signals,
-//! the report of a panic and parsers of the values of options.
+//! Parts that the programs share: messages, exit codes, signals, the report of a panic, parsers of
+//! the values of options, and the manual pages and completions of their packages.
 //!
 //! Standard output carries data only ([`print()`]); messages go to standard error ([`say`]).
 
@@ -7,9 +7,11 @@
 
 pub mod exit_code;
 mod output;
+mod package_files;
 mod panic_report;
 pub mod signal;
 pub mod value;
 
 pub use output::{print, say};
+pub use package_files::{PackageFilesArgs, write_package_files};
 pub use panic_report::report_panic;

@@ -51,6 +51,12 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Matrix(args) => command::matrix::run(args),
         Command::Reserve(args) => command::reserve::run(args),
         Command::Run(args) => command::measure::run_file(args),
+        Command::PackageFiles(args) => {
+            // The program's own name: that of its command line is `gridhaul measure`.
+            let program = Cli::command().name("gridhaul-measure");
+            gridhaul_cli::write_package_files(&program, &args.folder)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Sync(args) => command::sync::run(args),
     }
 }

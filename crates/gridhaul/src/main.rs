@@ -61,5 +61,6 @@ fn run(command: &Command) -> Result<(), CommandError> {
         Command::Schema(args) => command::schema::run(args),
         Command::Doctor => command::doctor::run(),
         Command::Completions(args) => command::completions::run(args),
+        Command::PackageFiles(args) => command::completions::write_package_files(args),
     }
 }

@@ -149,6 +149,7 @@ impl Command {
             | Self::Matrix(_)
             | Self::Reserve(_)
             | Self::Run(_)
+            | Self::PackageFiles(_)
             | Self::Sync(_) => None,
         }
     }

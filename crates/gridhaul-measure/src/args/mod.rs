@@ -18,6 +18,7 @@ mod value_parsers;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gridhaul_cli::PackageFilesArgs;
 use gridhaul_measure::measurement::limits::{MESSAGES_MAX, REPETITIONS_MAX};
 use gridhaul_scenario::units::Duration;
 
@@ -79,6 +80,9 @@ pub(crate) enum Command {
     Run(RunFileArgs),
     /// Estimate offset, drift and a step of a clock that are injected, over a network
     Sync(SyncArgs),
+    /// Write manual pages and completions for a package
+    #[command(hide = true)]
+    PackageFiles(PackageFilesArgs),
 }
 
 impl Command {
@@ -90,6 +94,7 @@ impl Command {
             Self::Rate(args) => args.common.place.is_emulated(),
             Self::Sync(args) => args.place.is_emulated(),
             Self::Agent(_) | Self::Corruption(_) | Self::Efficiency(_) => false,
+            Self::PackageFiles(_) => false,
             // The network of `run` is in its file.
             Self::Run(_) => false,
             Self::Matrix(_) | Self::Reserve(_) => true,

@@ -6,7 +6,8 @@ use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use gridhaul_cli::{PackageFilesArgs, write_package_files};
 use gridhaul_linux::Clock;
 use gridhaul_relay::daemon::{
     Program, RunError, StatusError, query, remove_router, router_commands, run as run_relay,
@@ -47,6 +48,9 @@ enum Command {
     /// List, verify or repair the record log of a relay that is not running
     #[command(subcommand)]
     Log(LogCommand),
+    /// Write manual pages and completions for a package
+    #[command(hide = true)]
+    PackageFiles(PackageFilesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -182,6 +186,12 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Status(status) => print_status(status),
         Command::Config(args) => config::config(args),
         Command::Drain(args) => drain(args),
+        Command::PackageFiles(args) => {
+            let written = write_package_files(&Cli::command(), &args.folder);
+            written.map_err(|error| {
+                CommandError::Usage(format!("{}: {error}", args.folder.display()))
+            })
+        }
         Command::Log(LogCommand::List(file)) => list_log(&file.file),
         Command::Log(LogCommand::Verify(file)) => {
             let storage = log_of(&file.file)?;

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul::BackendName;
+use gridhaul_cli::PackageFilesArgs;
 
 use exit_codes::EXIT_CODES;
 
@@ -80,6 +81,9 @@ pub(crate) enum Command {
     Doctor,
     /// Print shell completions
     Completions(CompletionsArgs),
+    /// Write manual pages and completions for a package
+    #[command(hide = true)]
+    PackageFiles(PackageFilesArgs),
 }
 
 impl Command {

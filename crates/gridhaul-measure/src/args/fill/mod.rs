@@ -68,6 +68,7 @@ pub(super) fn options(command: &Command, options: &ReadOptions) -> Option<Option
         | Command::Efficiency(_)
         | Command::Matrix(_)
         | Command::Reserve(_)
+        | Command::PackageFiles(_)
         | Command::Run(_)
         | Command::Sync(_) => return None,
     };
