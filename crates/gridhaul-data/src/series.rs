@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gridhaul_scenario::answer::{
-    Answer, Column, ColumnData, ColumnKind, Series, SeriesColumn, SeriesInfo,
+    Answer, Column, ColumnData, ColumnKind, Point, Series, SeriesColumn, SeriesInfo,
 };
+use gridhaul_scenario::units::BaseUnit;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -57,8 +58,9 @@ pub enum SeriesError {
 /// Rows per row group; limits the memory of readers and of the writer.
 const ROWS_PER_GROUP: usize = 1 << 17;
 
-/// Writes the Parquet file of a series of an answer: the columns of the table, `member`, `point`
-/// and a column for each swept key, with metadata that identify the run. NaN is written as null.
+/// Writes the Parquet file of a series of an answer: the columns of the table, `member`, `point`,
+/// `replication`, and columns with the text and the number of each swept value, with metadata that
+/// identify the run. NaN is written as null.
 /// One column of a row group is in memory at a time.
 ///
 /// # Errors
@@ -70,27 +72,35 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
         .set_key_value_metadata(Some(metadata(series, answer)?))
         .build();
     let whole = |name: &str| SeriesColumn { name: name.into(), kind: ColumnKind::Whole };
-    let parameters: Vec<(&String, &String)> = answer
-        .points
-        .get(series.point)
-        .map_or_else(Vec::new, |point| point.parameters.iter().collect());
+    let point = answer.points.get(series.point);
+    let parameters: Vec<(&String, &String)> =
+        point.map_or_else(Vec::new, |point| point.parameters.iter().collect());
+    let numbers: Vec<(&String, &f64)> =
+        point.map_or_else(Vec::new, |point| point.numbers.iter().collect());
     let swept = parameters.iter().map(|(key, value)| SeriesColumn {
         name: (*key).clone(),
         kind: ColumnKind::Text(vec![(*value).clone()]),
     });
+    let swept_numbers = numbers
+        .iter()
+        .map(|(name, _)| SeriesColumn { name: (*name).clone(), kind: ColumnKind::Real });
     let own = series.columns.len();
     let mut columns = series.columns.clone();
-    columns.extend([whole("member"), whole("point")].into_iter().chain(swept));
+    columns.extend([whole("member"), whole("point"), whole("replication")]);
+    columns.extend(swept.chain(swept_numbers));
     let values = |index: usize, rows: Range<usize>| -> Result<ColumnData, SeriesError> {
-        // After the columns of the table: member, point, swept keys.
+        // After the columns of the table: member, point, replication, swept keys, their numbers.
         Ok(match index.checked_sub(own) {
             None => series.values(index, rows)?,
             Some(0) => ColumnData::Whole(series.members(rows)?),
             Some(1) => ColumnData::Whole(vec![series.point as u64; rows.len()]),
-            Some(key) => {
-                let value = parameters[key - 2].1.clone();
-                ColumnData::Text { words: vec![value], rows: vec![0; rows.len()] }
-            }
+            Some(2) => ColumnData::Whole(vec![u64::from(series.replication); rows.len()]),
+            Some(key) => match parameters.get(key - 3) {
+                Some((_, value)) => {
+                    ColumnData::Text { words: vec![(*value).clone()], rows: vec![0; rows.len()] }
+                }
+                None => ColumnData::Real(vec![*numbers[key - 3 - parameters.len()].1; rows.len()]),
+            },
         })
     };
     let table = Table { name: &series.name, columns: &columns, rows: series.row_count() };
@@ -161,6 +171,7 @@ fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesErr
         .iter()
         .filter(|column| !column.unit.is_empty())
         .map(|column| (column.name.to_owned(), column.unit.into()))
+        .chain(number_units(answer.points.get(series.point)))
         .collect();
     let entry = |key: &str, value: String| KeyValue::new(format!("gridhaul.{key}"), value);
     Ok(vec![
@@ -170,11 +181,21 @@ fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesErr
         entry("title", answer.title.clone()),
         entry("scenario_sha256", answer.scenario_sha256.clone()),
         entry("seed", answer.seed.to_string()),
-        entry("replication", "0".to_owned()),
+        entry("replication", series.replication.to_string()),
         entry("point", series.point.to_string()),
         entry("parameters", serde_json::to_string(&parameters.cloned().unwrap_or_default())?),
         entry("units", serde_json::to_string(&units)?),
     ])
+}
+
+/// The units of the numbers of swept values.
+fn number_units(point: Option<&Point>) -> impl Iterator<Item = (String, serde_json::Value)> {
+    let names = point.into_iter().flat_map(|point| point.numbers.keys());
+    names.filter_map(|name| {
+        let ends_in = |unit: &BaseUnit| name.ends_with(&format!("_{}", unit.suffix()));
+        let unit = BaseUnit::ALL.into_iter().map(|(unit, _)| unit).find(ends_in)?;
+        (!unit.symbol().is_empty()).then(|| (name.clone(), unit.symbol().into()))
+    })
 }
 
 fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, SeriesError> {
@@ -259,14 +280,14 @@ mod tests {
 
     fn series(rows: usize) -> Series {
         let mut series = Series::from_columns("windows-1", columns(rows));
-        series.point = 1;
+        (series.point, series.replication) = (1, 3);
         series
     }
 
     const ANSWER: &str = r#"{"schema": 1, "gridhaul": "1.2.3", "backend": "sim", "title": "t",
         "scenario_sha256": "abc", "seed": 7, "replications": 1, "warnings": [], "points": [
-            {"parameters": {"a.b": "1 s"}, "flows": [], "links": []},
-            {"parameters": {"a.b": "2 s"}, "flows": [], "links": []}]}"#;
+            {"parameters": {"a.b": "1 s"}, "numbers": {"a.b_s": 1}, "flows": [], "links": []},
+            {"parameters": {"a.b": "2 s"}, "numbers": {"a.b_s": 2}, "flows": [], "links": []}]}"#;
 
     fn encode(series: &Series) -> Result<Vec<u8>, SeriesError> {
         let mut bytes = Vec::new();
@@ -286,7 +307,9 @@ mod tests {
             [
                 ("member".to_owned(), Field::ULong(0)),
                 ("point".to_owned(), Field::ULong(1)),
+                ("replication".to_owned(), Field::ULong(3)),
                 ("a.b".to_owned(), Field::Str("2 s".into())),
+                ("a.b_s".to_owned(), Field::Double(2.0)),
             ]
         );
         let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
@@ -301,6 +324,8 @@ mod tests {
         assert_eq!((value("series"), value("point")), ("windows".to_owned(), "1".to_owned()));
         assert_eq!(value("parameters"), r#"{"a.b":"2 s"}"#);
         assert!(value("units").contains(r#""cwnd_byte":"B""#), "{}", value("units"));
+        assert!(value("units").contains(r#""a.b_s":"s""#), "{}", value("units"));
+        assert_eq!(value("replication"), "3");
     }
 
     #[test]

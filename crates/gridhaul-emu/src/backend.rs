@@ -130,7 +130,7 @@ impl Emu {
         let states = BridgeStates::running(plan.proxies.len());
         let kernel = (&testbed, &controls);
         let traffic = Traffic::new(scenario, plan, kernel, &relays, replication, progress)?;
-        let interval = scenario.record.interval.filter(|_| replication == 0);
+        let interval = scenario.record.interval_of(replication);
         let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
         let emulator = emulator.bridged_by(&states);
         let proxies = (&mut bridges, &states);

@@ -46,7 +46,7 @@ pub(crate) fn rows(
     let upstream = upstream.map(|(relay, counters)| upstream_row(relay, emulated, *counters, span));
     let flows = flows.chain(upstream).collect();
     let delays = delays.chain(plan.relays.iter().map(|_| None)).collect();
-    RunRows { flows, links, delays }
+    RunRows { flows, links, delays, members: Vec::new() }
 }
 
 /// The row of the upstream connections of aggregators. Payload is not counted: the relays add
@@ -116,6 +116,10 @@ fn flow_row(
         // TCP retransmits segments that a link has lost, so that only datagrams stay lost.
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
         metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
+        let all_arrived = row.delays.count() == row.ready;
+        let completed = row.in_progress.as_ref().filter(|_| all_arrived);
+        let last = completed.and_then(InProgress::span);
+        metrics.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
         row.delays.metrics(row.waiting.clone(), &mut metrics);
         metrics.extend(
             row.deadline_counter

@@ -10,6 +10,7 @@ pub mod reference;
 pub mod relay;
 pub mod scenario;
 pub mod schema;
+pub mod table;
 pub mod units;
 
 mod run_error;

@@ -10,6 +10,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::duplicates::Duplicates;
 use crate::handshakes::Handshakes;
 use crate::loss_cause::LossCauses;
+use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
 use crate::row_counters::RowCounters;
 
@@ -35,6 +36,7 @@ pub(crate) struct RunCounters {
     /// How senders classify losses, compared with the ground truth.
     pub loss_causes: LossCauses,
     pub handshakes: Handshakes,
+    pub members: MemberCounters,
     /// Timers that expired close to the end of an outage.
     pub outage_ends: OutageEnds,
     /// The measurement interval: from the end of the warm-up to the end of the run.
@@ -61,6 +63,7 @@ impl RunCounters {
             duplicates: None,
             loss_causes,
             handshakes: Handshakes::new(rows),
+            members: MemberCounters::default(),
             outage_ends: OutageEnds::default(),
             measured,
         }
@@ -88,6 +91,11 @@ impl RunCounters {
         }
     }
 
+    /// Whether a datagram that was lost is still missing: another copy may have arrived since.
+    pub(crate) fn is_missing(&self, row: u32, number: u32) -> bool {
+        self.duplicates.as_ref().is_none_or(|duplicates| duplicates.is_lost(row, number))
+    }
+
     /// A datagram has arrived. Returns whether it is the first copy of its message.
     pub(crate) fn is_first_copy(&mut self, row: u32, number: u32) -> bool {
         let totals = &mut self.rows[row as usize];
@@ -104,9 +112,10 @@ impl RunCounters {
     }
 
     /// A message of a row has arrived completely.
-    pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
+    pub(crate) fn on_delivered(&mut self, row: u32, flow: u32, ready: Instant, delay: Duration) {
         if ready >= self.measured.start {
             self.delays[row as usize].record(delay);
+            self.members.on_delivered(flow, delay);
             if let Some(in_progress) = &mut self.in_progress[row as usize] {
                 in_progress.add(ready, ready + delay);
             }

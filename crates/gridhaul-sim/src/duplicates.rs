@@ -48,6 +48,13 @@ impl Duplicates {
     }
 }
 
+impl Duplicates {
+    /// Whether a datagram was lost and no copy of it has arrived.
+    pub(crate) fn is_lost(&self, row: u32, number: u32) -> bool {
+        self.rows[row as usize].lost.contains(number)
+    }
+}
+
 impl Numbers {
     fn contains(&self, number: u32) -> bool {
         let (word, bit) = bit_position(number);

@@ -99,6 +99,10 @@ impl Flow {
         self.app.as_ref().is_some_and(Application::is_in_burst)
     }
 
+    pub(crate) const fn is_tcp(&self) -> bool {
+        matches!(self.ends, Ends::Tcp(_))
+    }
+
     /// Whether the application sends messages, which have delays.
     pub(crate) fn has_messages(&self) -> bool {
         self.app.as_ref().is_some_and(Application::has_messages)

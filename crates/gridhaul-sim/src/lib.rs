@@ -24,6 +24,7 @@ mod heap;
 mod layout;
 mod limitations;
 mod loss_cause;
+mod member_counters;
 mod metrics;
 mod network;
 mod outage_ends;

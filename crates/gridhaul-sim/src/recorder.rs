@@ -1,9 +1,12 @@
 //! Time series, on request: windows, queues, throughput and message delays.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use gridhaul_scenario::answer::{Recording, RecordingFile, Series, WindowSample};
+use gridhaul_scenario::answer::{
+    LossReason, LostMessage, Recording, RecordingFile, Series, WindowSample,
+};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::flow::{Ends, Flow};
@@ -22,7 +25,12 @@ pub(crate) struct Recorder {
     /// Bytes delivered by each row of directions up to the last sample.
     arrived: Vec<u64>,
     recording: Recording,
+    /// Lost datagrams with their numbers: with duplicates, another copy may still arrive.
+    lost: Vec<(u32, LostMessage)>,
 }
+
+/// Largest number of lost datagrams that are recorded.
+const LOST_MAX: usize = 1_000_000;
 
 impl Recorder {
     pub(crate) fn new(
@@ -33,7 +41,8 @@ impl Recorder {
     ) -> Self {
         let arrived = vec![0; link_names.len()];
         let recording = Recording::new(file);
-        Self { interval, flow_names, link_names, firsts, link_row, arrived, recording }
+        let lost = Vec::new();
+        Self { interval, flow_names, link_names, firsts, link_row, arrived, recording, lost }
     }
 
     /// Takes a sample. Returns the time of the next one.
@@ -81,9 +90,44 @@ impl Recorder {
 
     /// A message of a flow that was ready at `ready` has arrived after `delay`.
     pub(crate) fn on_message(&mut self, ready: Instant, row: u32, flow: u32, delay: Duration) {
-        // The flows of a row have consecutive numbers.
-        let member = flow.saturating_sub(self.firsts[row as usize].0);
+        let member = self.member(row, flow);
         self.recording.on_message(ready, row, member, delay);
+    }
+
+    /// The member of a row with the number of its flow.
+    pub(crate) fn member(&self, row: u32, flow: u32) -> u32 {
+        // The flows of a row have consecutive numbers.
+        flow.saturating_sub(self.firsts[row as usize].0)
+    }
+
+    /// A datagram is lost.
+    pub(crate) fn on_datagram_lost(&mut self, number: u32, message: LostMessage) {
+        if self.lost.len() < LOST_MAX {
+            self.lost.push((number, message));
+        }
+    }
+
+    /// Records the lost datagrams that are missing at the end of the run; `is_missing` gets the row
+    /// and the number of a datagram.
+    pub(crate) fn retain_losses(&mut self, is_missing: impl Fn(u32, u32) -> bool) {
+        let mut seen = BTreeSet::new();
+        for (number, message) in std::mem::take(&mut self.lost) {
+            // Several copies of a datagram may be lost.
+            if is_missing(message.flow, number) && seen.insert((message.flow, number)) {
+                self.recording.on_lost(message);
+            }
+        }
+    }
+
+    /// A message over TCP of a flow has not arrived at the end of the run.
+    pub(crate) fn on_undelivered(
+        &mut self,
+        ready: Instant,
+        (row, flow): (u32, u32),
+        reason: LossReason,
+    ) {
+        let member = self.member(row, flow);
+        self.recording.on_lost(LostMessage { ready, flow: row, member, lost: None, reason });
     }
 
     /// The tables.

@@ -53,15 +53,36 @@ impl Backend for Sim {
             run_once(scenario, run.replication, progress, |thousandths| run.report(thousandths))
         };
         let ended = pool.broadcast(|_| queue.work(execute)).into_iter().flatten().collect();
-        let rows = |point: usize| {
-            let layout = Layout::new(&points[point].scenario)?;
-            Ok(PointRows { flows: layout.flows, links: layout.directions.rows().to_vec() })
-        };
+        let rows = |point: usize| Self::rows(&points[point].scenario);
         Answer::of_replications(scenario, self.name(), TimeBase::Virtual, &points, ended, rows)
     }
 }
 
 impl Sim {
+    /// Simulates one replication of a point. After each part, `continues` gets the completed
+    /// thousandths and decides whether to continue; if not, there is no result.
+    ///
+    /// # Errors
+    /// A scenario that is not supported or not valid, or a run that violated an invariant.
+    pub fn replication(
+        scenario: &Scenario,
+        replication: u32,
+        progress: &dyn Progress,
+        continues: impl Fn(u64) -> bool,
+    ) -> Result<Option<Run>, RunError> {
+        Self::default().supports(scenario).map_err(RunError::Unsupported)?;
+        run_once(scenario, replication, progress, continues)
+    }
+
+    /// The rows of a point.
+    ///
+    /// # Errors
+    /// The scenario is not valid.
+    pub fn rows(scenario: &Scenario) -> Result<PointRows, RunError> {
+        let layout = Layout::new(scenario)?;
+        Ok(PointRows { flows: layout.flows, links: layout.directions.rows().to_vec() })
+    }
+
     /// The number of threads that the machine or the caller permits.
     fn available_threads(self) -> usize {
         match self.threads {
@@ -105,7 +126,7 @@ fn run_once(
     warnings.extend(reset.map(|row| limitations::proxy_reset(&layout.flows[row as usize].0)));
     let close = world.counters.outage_ends.rows();
     warnings.extend(close.map(|row| limitations::outage_end(&layout.flows[row as usize].0)));
-    let series = world.recorder.take().map(|recorder| recorder.into_series()).transpose()?;
+    let series = world.take_recorder().map(|recorder| recorder.into_series()).transpose()?;
     let series = series.unwrap_or_default();
     Ok(Some(Run { rows, series, captures, event_logs, warnings, disturbed: false }))
 }

@@ -56,7 +56,7 @@ pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
 
 pub use compare::{Comparison, compare, read_answer};
-pub use csv_table::{columns, csv};
+pub use csv_table::{columns, csv, table_csv, table_json};
 pub use emulation::NotBuilt as EmulatorNotBuilt;
 pub use engine::{BackendName, Engine};
 pub use error::{Error, UnsupportedKeys};

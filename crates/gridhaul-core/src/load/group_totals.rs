@@ -69,6 +69,14 @@ impl InProgress {
         }
         total
     }
+
+    /// Time from the first start to the last end; `None` without periods.
+    #[must_use]
+    pub fn span(&self) -> Option<Duration> {
+        let start = self.periods.iter().map(|period| period.start).min()?;
+        let end = self.periods.iter().map(|period| period.end).max()?;
+        Some(end.since(start))
+    }
 }
 
 /// Ratio of lost messages; `None` without messages.
@@ -177,6 +185,8 @@ impl Transfers {
             into.extend(largest.map(|largest| (Metric::CompletionTimeMax, largest)));
             into.push((Metric::TransferRate, self.rates / finished));
         }
+        let last = self.in_progress.span().filter(|_| self.finished == self.count);
+        into.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
     }
 
     /// Share of the transfers that finished within the deadline, among those that started at least
@@ -247,6 +257,7 @@ mod tests {
             (Metric::CompletionTimeP98, 4.0),
             (Metric::CompletionTimeMax, 4.0),
             (Metric::TransferRate, 500.0),
+            (Metric::LastCompletion, 4.0),
         ];
         assert_eq!(metrics_of(&transfers), expected);
         assert_eq!(metrics_of(&Transfers::default()), []);
@@ -297,6 +308,16 @@ mod tests {
             (Metric::TransfersUnfinished, 1.0),
         ];
         assert_eq!(metrics_of(&none), expected);
+    }
+
+    #[test]
+    fn the_last_device_completes_after_the_last_start() {
+        let mut transfers = Transfers::default();
+        // The first takes longest; the second starts later and ends last.
+        transfers.add_finished(10, period(2, 7));
+        transfers.add_finished(10, period(6, 9));
+        assert!(metrics_of(&transfers).contains(&(Metric::LastCompletion, 7.0)));
+        assert_eq!(InProgress::default().span(), None);
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl<'a> Emulator<'a> {
             poll.watch(device, port, EventFlags::IN)?;
         }
         let observer = |name: &str, member, _: &Direction| {
-            let captured = replication == 0 && member == 0 && scenario.record.captures(name);
+            let recorded = replication == scenario.record.replication;
+            let captured = recorded && member == 0 && scenario.record.captures(name);
             CaptureObserver { last_left: None, capture: captured.then(|| CaptureWriter::new(name)) }
         };
         let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)

@@ -39,6 +39,12 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
             ),
         );
     }
+    if !scenario.record.members.is_empty() {
+        reject(
+            "record.members".to_owned(),
+            "the emulator counts per flow, not per member; use backend `sim`",
+        );
+    }
     for (name, flow) in &scenario.flow {
         for (key, reason) in unsupported_flow_keys(scenario, flow) {
             reject(format!("flow.{name}.{key}"), &reason);

@@ -38,6 +38,7 @@ pub(super) fn add(
     let flows = flows(layout, &solution, &mut work.timers);
     answer.points.push(Point {
         parameters: point.parameters.clone(),
+        numbers: point.numbers.clone(),
         deterministic: true,
         disturbed: 0,
         deadline_checks: deadline_checks(layout, &flows),
@@ -45,6 +46,7 @@ pub(super) fn add(
         labels: point.labels.clone(),
         flows,
         links,
+        members: Vec::new(),
     });
 }
 

@@ -23,6 +23,9 @@ pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
     if !scenario.record.events.is_empty() {
         unsupported.key("record.events", "the equations have no connections; use backend `sim`");
     }
+    if !scenario.record.members.is_empty() {
+        unsupported.key("record.members", "the equations have no members; use backend `sim`");
+    }
     for (name, node) in &scenario.node {
         unsupported.node(&format!("node.{name}"), node, rules);
         unsupported.proxy(&format!("node.{name}"), node);

@@ -35,6 +35,9 @@ pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupp
     if !scenario.record.events.is_empty() {
         reject("record.events", "equations have no connections; use backend `sim`");
     }
+    if !scenario.record.members.is_empty() {
+        reject("record.members", "equations have no members; use backend `sim`");
+    }
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
@@ -149,8 +152,15 @@ fn answer_one(
             }
         }
     }
-    let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
-    Point { parameters, labels, deterministic: true, flows, links, ..Point::default() }
+    Point {
+        parameters: point.parameters.clone(),
+        numbers: point.numbers.clone(),
+        labels: point.labels.clone(),
+        deterministic: true,
+        flows,
+        links,
+        ..Point::default()
+    }
 }
 
 /// The swept values of a point, each with the last part of its key. Links of a chain often have the

@@ -162,7 +162,7 @@ pub(crate) fn series(rows: u32) -> Vec<Series> {
 /// A row of these means, each with an interval.
 pub(crate) fn row(name: &str, count: u64, metrics: &[(Metric, f64)]) -> Row {
     let metrics = metrics.iter().map(|(metric, mean)| (*metric, estimate(*mean)));
-    Row { name: name.into(), count, metrics: metrics.collect() }
+    Row { name: name.into(), count, metrics: metrics.collect(), ..Row::default() }
 }
 
 fn estimate(mean: f64) -> Estimate {

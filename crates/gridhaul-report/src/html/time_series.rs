@@ -24,6 +24,9 @@ const TOGETHER: (&str, &str) = ("cwnd_byte", "ssthresh_byte");
 /// A quantity that is omitted because it is the first one in other units.
 const REDUNDANT: (&str, &str) = ("queue_packets", "queue_byte");
 
+/// Its rows have times and reasons, and no quantity over time.
+const TABLE_WITHOUT_CHART: &str = "losses";
+
 /// The data of a line.
 struct Line {
     /// Label of the answer, point of the sweep, quantity, then the keys of the row.
@@ -38,6 +41,9 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
     for (_, answer) in answers {
         for series in &answer.series {
             let (table, _) = table_and_point(series, answer);
+            if table == TABLE_WITHOUT_CHART {
+                continue;
+            }
             let columns = series.columns.iter().skip(1).filter(|column| !is_key(column));
             quantities.extend(columns.map(|column| (table, column.name.as_str())));
         }

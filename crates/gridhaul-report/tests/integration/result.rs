@@ -18,7 +18,7 @@ fn row(name: &str, values: &[Value]) -> Row {
         let ci95 = (half >= 0.0).then_some(half);
         (metric, Estimate { ci95, ..Estimate::exact(mean, if half >= 0.0 { 5 } else { 1 }) })
     });
-    Row { name: name.into(), count: 1, metrics: metrics.collect() }
+    Row { name: name.into(), count: 1, metrics: metrics.collect(), ..Row::default() }
 }
 
 fn point(parameters: &[(&str, &str)], flows: Vec<Row>) -> Point {

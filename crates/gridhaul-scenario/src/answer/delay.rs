@@ -23,7 +23,7 @@ pub struct DelayDistribution {
 }
 
 /// Histogram of the message delays of a run, which can be pooled with those of other runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayCounts {
     counts: BTreeMap<Duration, u64>,
     largest: Duration,

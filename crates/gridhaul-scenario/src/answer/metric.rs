@@ -105,6 +105,10 @@ metrics! {
         "Transfers of this row whose last byte arrived before the end of the run.";
     TransfersUnfinished "transfers_unfinished_ratio" "transfers unfinished" "" Flow
         "Share of the transfers of this row that did not finish before the end of the run.";
+    LastCompletion "last_completion_s" "completion of the last device" "s" Flow
+        "Time from the first start of a transfer of this row until the last of its transfers is \
+         finished; null if one did not finish. `burst`: time from the first message that is due \
+         until all messages have arrived; null if one did not arrive.";
     SegmentsSent "segments_sent_count" "segments sent" "" Flow
         "Data segments sent, including retransmissions, without SYN, FIN without data, and \
          acknowledgements.";

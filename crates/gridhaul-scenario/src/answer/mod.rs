@@ -34,9 +34,9 @@ pub use event_log::{
 };
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter, RecordingFile};
-pub use recording::{LossReason, Recording, WindowSample};
+pub use recording::{LossReason, LostMessage, Recording, WindowSample};
 pub use replications::{
-    FinishedRun, Metrics, PointRows, RowNames, Run, RunRows, TimeBase, segment_metrics,
+    FinishedRun, Metrics, PointRows, RowNames, Run, RunMembers, RunRows, TimeBase, segment_metrics,
 };
 pub use series::{Column, ColumnData, ColumnInfo, ColumnKind, Series, SeriesColumn, SeriesInfo};
 
@@ -83,6 +83,11 @@ pub struct Answer {
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
+    /// Swept values as numbers in base units, by `<key>_<unit>`: for the key `link.a.both.delay`
+    /// and the value `40 ms`, `link.a.both.delay_s` has the number 0.04. Truth values, names, words
+    /// and tables have none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub numbers: IndexMap<String, f64>,
     /// Whether no random number influences the results of this point: all its replications are
     /// equal to the last bit, and there is no confidence interval. Always true for the analytical
     /// model, never for the emulator.
@@ -109,10 +114,13 @@ pub struct Point {
     /// arrived, and in answers of the analytical model.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub delays: IndexMap<String, Option<DelayDistribution>>,
+    /// Metrics of the members of the flows in `record.members`: one entry per flow and replication.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberRows>,
 }
 
 /// The metrics of one flow or one direction of a link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Row {
     /// Name of the flow or direction.
@@ -122,6 +130,23 @@ pub struct Row {
     /// Metrics by column name, `<quantity>_<unit>`. Every column of a flow, or of a direction of a
     /// link, is present; the mean is null if the quantity does not exist or is not known.
     pub metrics: IndexMap<Metric, Estimate>,
+    /// With `record.each_replication`, the value of each known metric in each replication, in their
+    /// order; null where the quantity does not exist. Absent with one replication and if the point
+    /// is deterministic, since each replication then has the mean.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub replications: IndexMap<Metric, Vec<Option<f64>>>,
+}
+
+/// The metrics of each member of a flow in one replication.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct MemberRows {
+    /// Name of the flow.
+    pub flow: String,
+    /// Number of the replication, from 0.
+    pub replication: u32,
+    /// For each metric, its value for each member, in their order; null where it does not exist.
+    pub metrics: IndexMap<Metric, Vec<Option<f64>>>,
 }
 
 /// A warning about the validity of an answer.
@@ -183,21 +208,28 @@ impl Answer {
         at_index.or_else(|| self.points.iter().find(is_same))
     }
 
-    /// Adds series, captures and event logs of the first run of the point that is added next. If
+    /// Removes the values of single replications, for a file that does not have them.
+    pub fn remove_replications(&mut self) {
+        for point in &mut self.points {
+            point.flows.iter_mut().chain(&mut point.links).for_each(|row| row.replications.clear());
+        }
+    }
+
+    /// Adds series, captures and event logs of the recorded run of the point that is added next. If
     /// there are several points, the number of the point is appended to the names.
-    fn add_recordings(&mut self, several_points: bool, first: &mut Run) {
+    fn add_recordings(&mut self, several_points: bool, replication: u32, recorded: &mut Run) {
         let point = self.points.len();
         let suffix = if several_points { format!("-{point}") } else { String::new() };
-        self.series.extend(mem::take(&mut first.series).into_iter().map(|mut series| {
+        self.series.extend(mem::take(&mut recorded.series).into_iter().map(|mut series| {
             series.name.push_str(&suffix);
-            series.point = point;
+            (series.point, series.replication) = (point, replication);
             series
         }));
-        self.captures.extend(mem::take(&mut first.captures).into_iter().map(|mut capture| {
+        self.captures.extend(mem::take(&mut recorded.captures).into_iter().map(|mut capture| {
             capture.name.push_str(&suffix);
             capture
         }));
-        self.event_logs.extend(mem::take(&mut first.event_logs).into_iter().map(|mut log| {
+        self.event_logs.extend(mem::take(&mut recorded.event_logs).into_iter().map(|mut log| {
             log.name.push_str(&suffix);
             log
         }));
@@ -217,7 +249,7 @@ impl Row {
         let mut metrics: IndexMap<Metric, Estimate> = columns.collect();
         metrics.extend(known);
         metrics.sort_unstable_keys();
-        Self { name, count, metrics }
+        Self { name, count, metrics, replications: IndexMap::new() }
     }
 
     /// Marks the means that exclude unfinished transfers as censored.

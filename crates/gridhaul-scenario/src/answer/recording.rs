@@ -1,4 +1,4 @@
-//! Recording of series: windows, queues, throughput and message delays over time.
+//! Recording of series: windows, queues, throughput, message delays and losses over time.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +14,25 @@ pub struct Recording {
     queues: RecordedBytesWriter,
     throughput: RecordedBytesWriter,
     delays: RecordedBytesWriter,
-    /// Number of messages in `delays`.
+    losses: RecordedBytesWriter,
+    /// Number of messages in `delays` and in `losses`.
     messages: usize,
+    lost: usize,
+}
+
+/// A message that did not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostMessage {
+    /// When the message was due.
+    pub ready: Instant,
+    /// Row of the flow.
+    pub flow: u32,
+    /// Member of the flow.
+    pub member: u32,
+    /// When the datagram was lost; `None` for a message over TCP.
+    pub lost: Option<Instant>,
+    /// The reason.
+    pub reason: LossReason,
 }
 
 /// Why a message did not arrive.
@@ -48,6 +65,21 @@ pub enum LossReason {
 }
 
 impl LossReason {
+    const ALL: [Self; 12] = [
+        Self::QueueFull,
+        Self::Aqm,
+        Self::Loss,
+        Self::Outage,
+        Self::Shadowing,
+        Self::Noise,
+        Self::Collision,
+        Self::Corrupted,
+        Self::Proxy,
+        Self::ConnectionFailed,
+        Self::ConnectionClosed,
+        Self::Unfinished,
+    ];
+
     /// Name in the column `reason`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -83,7 +115,7 @@ pub struct WindowSample {
     pub rto: Duration,
 }
 
-/// Largest number of messages whose individual delays are recorded.
+/// Largest numbers of messages whose individual delays and losses are recorded.
 const DELAYS_MAX: usize = 1_000_000;
 
 impl Recording {
@@ -96,7 +128,9 @@ impl Recording {
             queues: writer(),
             throughput: writer(),
             delays: writer(),
+            losses: writer(),
             messages: 0,
+            lost: 0,
         }
     }
 
@@ -133,6 +167,17 @@ impl Recording {
         }
     }
 
+    /// Records a message that did not arrive.
+    pub fn on_lost(&mut self, message: LostMessage) {
+        if self.lost < DELAYS_MAX {
+            self.lost += 1;
+            let LostMessage { ready, flow, member, lost, reason } = message;
+            let lost = f64_word(lost.map_or(f64::NAN, Instant::as_secs_f64));
+            let row = [seconds(ready), u64::from(flow), lost, reason as u64, u64::from(member)];
+            append(&mut self.losses, row);
+        }
+    }
+
     /// The series with at least one row.
     ///
     /// # Errors
@@ -142,22 +187,27 @@ impl Recording {
         flow_names: &[String],
         link_names: &[String],
     ) -> io::Result<Vec<Series>> {
-        let Self { windows, queues, throughput, delays, .. } = self;
-        let tables = [windows, queues, throughput, delays];
+        let Self { windows, queues, throughput, delays, losses, .. } = self;
+        let tables = [windows, queues, throughput, delays, losses];
         let mut all = Vec::new();
         for (info, table) in SeriesInfo::ALL.iter().zip(tables) {
             let columns = info.columns.iter().map(|column| SeriesColumn {
                 name: column.name.to_owned(),
                 kind: match (column.kind, column.name) {
                     ("string", "flow") => ColumnKind::Text(flow_names.to_vec()),
+                    ("string", "reason") => {
+                        let names = LossReason::ALL.map(|reason| reason.name().to_owned());
+                        ColumnKind::Text(names.to_vec())
+                    }
                     ("string", _) => ColumnKind::Text(link_names.to_vec()),
                     ("uint64", _) => ColumnKind::Whole,
                     _ => ColumnKind::Real,
                 },
             });
             let (name, columns) = (info.name.to_owned(), columns.collect());
-            let has_members = info.name == "delays";
-            let series = Series { name, point: 0, columns, has_members, rows: table.finish()? };
+            let has_members = matches!(info.name, "delays" | "losses");
+            let rows = table.finish()?;
+            let series = Series { name, columns, has_members, rows, ..Series::default() };
             all.extend((series.row_count() > 0).then_some(series));
         }
         Ok(all)
@@ -193,6 +243,8 @@ mod tests {
             recording.on_queue(now, 0, (1, row));
             recording.on_throughput(now, 0, 1.5);
             recording.on_message(now, 0, 5, delay);
+            let (lost, reason) = (Some(now + delay), LossReason::Outage);
+            recording.on_lost(LostMessage { ready: now, flow: 1, member: 6, lost, reason });
         }
         let flows = ["up".to_owned(), "down".to_owned()];
         recording.into_series(&flows, &["wire.forward".to_owned()]).unwrap()
@@ -203,7 +255,9 @@ mod tests {
         let series = recorded(None, 3);
         let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, SeriesInfo::ALL.iter().map(|info| info.name).collect::<Vec<_>>());
-        let [windows, queues, throughput, delays] = &series[..] else { panic!("four tables") };
+        let [windows, queues, throughput, delays, losses] = &series[..] else {
+            panic!("five tables")
+        };
         let f64_word = |series: &Series, column| match series.values(column, 1..3).unwrap() {
             ColumnData::Real(values) => values,
             other => panic!("{other:?}"),
@@ -223,6 +277,10 @@ mod tests {
             (delays.members(0..2).unwrap(), queues.members(0..2).unwrap()),
             (vec![5; 2], vec![0; 2])
         );
+        assert_eq!(f64_word(losses, 2), [1.0 + 3e-9, 2.0 + 3e-9]);
+        assert_eq!(losses.members(0..1).unwrap(), [6]);
+        let ColumnData::Text { words, rows } = losses.values(3, 0..1).unwrap() else { panic!() };
+        assert_eq!(words[rows[0] as usize], "outage");
         assert!(recorded(None, 0).is_empty());
     }
 

@@ -1,10 +1,11 @@
 //! Combines the replications of each point into an answer.
 
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, EventLog, Metric,
-    Point, Row, Scope, Series, Warning,
+    Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, EventLog, MemberRows,
+    Metric, Point, Row, Scope, Series, Warning,
 };
 use crate::run_error::RunError;
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
@@ -23,7 +24,7 @@ pub fn segment_metrics(segments: u64, retransmissions: u64, into: &mut Metrics) 
 }
 
 /// The rows of one run, in the order of the rows of the answer.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRows {
     /// Metrics of each row of flows.
     pub flows: Vec<Metrics>,
@@ -32,6 +33,18 @@ pub struct RunRows {
     /// Message delays of each row of flows: `None` for rows without messages. May be shorter than
     /// `flows`.
     pub delays: Vec<Option<DelayCounts>>,
+    /// Metrics of the members of the flows in `record.members`; not part of stored rows.
+    #[serde(skip)]
+    pub members: Vec<RunMembers>,
+}
+
+/// The metrics of the members of a flow in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunMembers {
+    /// Name of the flow.
+    pub flow: String,
+    /// Metrics of each member.
+    pub members: Vec<Metrics>,
 }
 
 /// The results of one run.
@@ -39,11 +52,11 @@ pub struct RunRows {
 pub struct Run {
     /// Metrics and delays.
     pub rows: RunRows,
-    /// Recorded series. The answer has those of the first replication of each point.
+    /// Recorded series, of the replication `record.replication`.
     pub series: Vec<Series>,
-    /// Recorded packets, of the first replication as well.
+    /// Recorded packets of the same replication.
     pub captures: Vec<Capture>,
-    /// Event logs of connections.
+    /// Event logs of connections in it.
     pub event_logs: Vec<EventLog>,
     /// Warnings about this run.
     pub warnings: Vec<Warning>,
@@ -113,8 +126,13 @@ impl Answer {
         }
         let finished: Vec<usize> = runs_of_points.iter().map(Vec::len).collect();
         for (index, (point, mut runs)) in points.iter().zip(runs_of_points).enumerate() {
-            let Some(first) = runs.first_mut() else { continue };
-            answer.add_recordings(points.len() > 1, first);
+            if runs.is_empty() {
+                continue;
+            }
+            let replication = point.scenario.record.replication;
+            if let Some(recorded) = runs.get_mut(replication as usize) {
+                answer.add_recordings(points.len() > 1, replication, recorded);
+            }
             for run in &mut runs {
                 answer.warnings.append(&mut run.warnings);
             }
@@ -152,7 +170,13 @@ impl Answer {
 
 impl Point {
     /// Means and confidence intervals over the runs of a point, and its deadline checks.
-    fn of_runs(point: &ScenarioPoint, names: &PointRows, runs: &[RunRows], time: TimeBase) -> Self {
+    #[must_use]
+    pub fn of_runs(
+        point: &ScenarioPoint,
+        names: &PointRows,
+        runs: &[RunRows],
+        time: TimeBase,
+    ) -> Self {
         // Equal replications are not sufficient: a rare loss may have occurred in none of them.
         let deterministic = time == TimeBase::Virtual
             && point.scenario.is_deterministic()
@@ -161,9 +185,18 @@ impl Point {
         let flows = combine(&names.flows, Scope::Flow, runs, deterministic);
         let links = combine(&names.links, Scope::Link, runs, deterministic);
         let deadline_checks = deadline_checks(&point.scenario, &flows);
-        let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
-        let disturbed = 0;
-        Self { parameters, deterministic, disturbed, labels, flows, links, deadline_checks, delays }
+        Self {
+            parameters: point.parameters.clone(),
+            numbers: point.numbers.clone(),
+            deterministic,
+            disturbed: 0,
+            labels: point.labels.clone(),
+            flows,
+            links,
+            deadline_checks,
+            delays,
+            members: members(runs),
+        }
     }
 }
 
@@ -198,6 +231,34 @@ fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDi
     pooled.collect()
 }
 
+/// The members' metrics of each run, one entry per run and flow.
+fn members(runs: &[RunRows]) -> Vec<MemberRows> {
+    let of_run = |(replication, run): (usize, &RunRows)| {
+        let rows = run.members.iter().map(move |RunMembers { flow, members }| MemberRows {
+            flow: flow.clone(),
+            replication: replication as u32,
+            metrics: columns(members.iter()),
+        });
+        rows.collect::<Vec<_>>()
+    };
+    runs.iter().enumerate().flat_map(of_run).collect()
+}
+
+/// Transposes the metrics of several rows: for each metric its value in each row.
+fn columns<'a>(
+    rows: impl ExactSizeIterator<Item = &'a Metrics>,
+) -> IndexMap<Metric, Vec<Option<f64>>> {
+    let count = rows.len();
+    let mut columns: IndexMap<Metric, Vec<Option<f64>>> = IndexMap::new();
+    for (row, metrics) in rows.enumerate() {
+        for &(metric, value) in metrics {
+            columns.entry(metric).or_insert_with(|| vec![None; count])[row] = Some(value);
+        }
+    }
+    columns.sort_unstable_keys();
+    columns
+}
+
 /// Means over the replications for each row.
 fn combine(names: &RowNames, scope: Scope, runs: &[RunRows], deterministic: bool) -> Vec<Row> {
     let row = |(index, name): (usize, &(String, u64))| {
@@ -214,6 +275,9 @@ fn combine(names: &RowNames, scope: Scope, runs: &[RunRows], deterministic: bool
         let known = samples.iter().map(|(metric, values)| (*metric, estimate(values)));
         let mut row = Row::new(name.clone(), scope, known);
         row.mark_censored();
+        if !deterministic && runs.len() > 1 {
+            row.replications = columns(runs.iter().map(|run| &run.of_scope(scope)[index]));
+        }
         row
     };
     names.iter().enumerate().map(row).collect()
@@ -257,6 +321,26 @@ mod tests {
         assert_eq!(point.flows[0].mean(Metric::Goodput), Some(40.0));
         let [series] = &answer.series[..] else { panic!("{:?}", answer.series) };
         assert_eq!((series.name.as_str(), series.point), ("s10-0", 0));
+    }
+
+    #[test]
+    fn a_row_has_the_value_of_each_replication() {
+        let answer = answer((0..3).map(|run| ended(0, run, f64::from(run) * 10.0)).collect());
+        let mut answer = answer.unwrap();
+        let known =
+            |answer: &Answer| answer.points[0].flows[0].replications.get(&Metric::Goodput).cloned();
+        assert_eq!(known(&answer), Some(vec![Some(0.0), Some(10.0), Some(20.0)]));
+        assert_eq!(answer.points[0].numbers["link.l.both.delay_s"], 0.001);
+        answer.remove_replications();
+        assert_eq!(known(&answer), None);
+    }
+
+    #[test]
+    fn a_quantity_that_one_replication_lacks_is_unknown_in_its_row() {
+        let rows = [vec![(Metric::Goodput, 1.0), (Metric::RttMean, 0.1)], vec![]];
+        let columns = columns(rows.iter());
+        assert_eq!(columns[&Metric::Goodput], [Some(1.0), None]);
+        assert_eq!(columns[&Metric::RttMean], [Some(0.1), None]);
     }
 
     #[test]

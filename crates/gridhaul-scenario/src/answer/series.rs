@@ -13,6 +13,8 @@ pub struct Series {
     pub name: String,
     /// Index of the point of the answer ([`Answer::points`](super::Answer::points)).
     pub point: usize,
+    /// Number of the recorded replication.
+    pub replication: u32,
     /// Columns; the first is the time.
     pub columns: Vec<SeriesColumn>,
     /// Whether each row has the member of its group of flows or links; else all are of member 0.
@@ -167,13 +169,43 @@ impl SeriesInfo {
                 ),
             ],
         },
+        Self {
+            name: "losses",
+            doc: "A message that did not arrive: a datagram that was lost, or a message over TCP \
+                  that had not arrived completely at the end of the run. Datagrams in transit at \
+                  the end of the run have no row. At most the first million messages of a run; \
+                  recorded by the simulator only.",
+            columns: &[
+                column("time_s", "double", "s", "Time at which the message was due."),
+                FLOW,
+                column(
+                    "lost_s",
+                    "double",
+                    "s",
+                    "Time since the start of the run at which the datagram was lost; null for \
+                     messages over TCP.",
+                ),
+                column(
+                    "reason",
+                    "string",
+                    "",
+                    "`queue_full`, `aqm`, `loss`, `outage`, `shadowing`, `noise`, `collision`: by \
+                     a link; `corrupted`: rejected by the checksum of the receiver; `proxy`: \
+                     dropped by a proxy that is down; `connection_failed`: the connection of the \
+                     message did not open; `connection_closed`: the connection was closed or \
+                     reset before the message arrived; `unfinished`: not sent, in transit or in \
+                     the buffer of an aggregator at the end of the run.",
+                ),
+            ],
+        },
     ];
 
-    /// Additional columns of every file, after those of the table. A column for each swept key
-    /// follows, with the name of the key.
+    /// Additional columns of every file, after those of the table. Columns with the text and the
+    /// number of each swept value follow.
     pub const COMMON: &[ColumnInfo] = &[
         column("member", "uint64", "", "Member of the group of flows or links, counted from 0."),
         column("point", "uint64", "", "Point of the sweep, counted from 0; 0 without a sweep."),
+        column("replication", "uint64", "", "Number of the recorded replication, from 0."),
     ];
 }
 
@@ -198,7 +230,7 @@ impl Series {
             SeriesColumn { name, kind }
         });
         let columns = columns.collect();
-        Self { name: name.to_owned(), point: 0, columns, has_members: false, rows }
+        Self { name: name.to_owned(), columns, rows, ..Self::default() }
     }
 
     /// Number of rows.

@@ -78,7 +78,7 @@ mod tests {
 
     fn row(name: &str, failed: &[f64]) -> Row {
         let metrics = [(Metric::ConnectionsFailed, Estimate::of(failed))].into();
-        Row { name: name.to_owned(), count: 500, metrics }
+        Row { name: name.to_owned(), count: 500, metrics, ..Row::default() }
     }
 
     fn point(rows: Vec<Row>) -> Point {

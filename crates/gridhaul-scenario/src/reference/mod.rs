@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::answer::{ColumnInfo, EventInfo, Metric, NAMES, Scope, SeriesInfo};
 use crate::schema;
-use crate::units::{BitRate, Bytes, Distance, Duration, Quantity};
+use crate::table::TableName;
+use crate::units::{BaseUnit, BitRate, Bytes, Distance, Duration, Quantity};
 
 /// Reference of the scenario file, as Markdown.
 #[must_use]
@@ -85,6 +86,25 @@ pub fn answer_reference() -> String {
     page
 }
 
+/// Reference of the tables of answers, as Markdown: the tables and their columns.
+#[must_use]
+pub fn tables_reference() -> String {
+    let mut page = String::from(TABLES_HEAD);
+    for (unit, example) in BaseUnit::ALL {
+        let symbol = if unit.symbol().is_empty() { "none" } else { unit.symbol() };
+        page += &format!("| `_{}` | {symbol} | `{example}` |\n", unit.suffix());
+    }
+    for name in TableName::ALL {
+        let info = name.info();
+        page += &format!("\n## `{name}`\n\n{}\n", info.doc);
+        columns(&mut page, info.columns);
+        if !info.metrics.is_empty() {
+            page += &format!("\n{}\n", info.metrics);
+        }
+    }
+    page
+}
+
 /// Reference of the recorded series, as Markdown: the tables and their columns.
 #[must_use]
 pub fn series_reference() -> String {
@@ -139,13 +159,14 @@ const SERIES_HEAD: &str = "\
 
 `record.interval` in the scenario, or `--series '100 ms'`, records series over time. Each series is
 a Parquet file (Snappy compression) in the results folder; pandas, pyarrow, Polars and DuckDB read
-such files. Only the first replication is recorded. A sweep has one file per point:
-`windows-0.parquet` belongs to the first point. Files of a second backend have its name appended:
-`windows-emu.parquet`. The [glossary](../glossary.md) explains terms.
+such files. One replication is recorded: the first, or that of `record.replication`. A sweep has one
+file per point: `windows-0.parquet` belongs to the first point. Files of a second backend have its
+name appended: `windows-emu.parquet`. The [glossary](../glossary.md) explains terms.
 ";
 
 const SERIES_TAIL: &str = "\
 | *a swept key* | string | | Value of the key at this point, as in the answer: `\"2 Mbit/s\"`. |
+| *a swept key*`_`*unit* | double | | The value as a [number](tables.md#swept-keys): 2000000. |
 
 The files of many points can therefore be read as one table, for example in DuckDB:
 
@@ -171,6 +192,30 @@ The key-value metadata of a file identify the run.
 | `gridhaul.units` | Units of the columns, as JSON. |
 ";
 
+const TABLES_HEAD: &str = "\
+# Tables
+
+<!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
+
+`gridhaul export RESULTS --table NAME` writes answers as a table in CSV (`--csv`), JSON (`--json`)
+or Parquet (`--parquet FILE`). Names, types and values of the columns are the same in all three.
+Unknown values are empty in CSV and null in JSON and Parquet, never 0. Columns of numbers are named
+`<quantity>_<unit>`; the metrics are those of the [answer](answer.md). [Recorded
+series](series.md) have tables of their own.
+
+## Swept keys
+
+After `point`, each table has two columns for a swept key: first a column of text with the name of
+the key and the value as in the scenario, such as `link.feeder.both.delay` and `40 ms`, and after
+all texts a column of numbers (double) whose name ends in the unit, such as
+`link.feeder.both.delay_s` and 0.04. Truth values, names, words such as `unlimited` and whole tables
+of a scenario have no number. A key whose values have different units, such as `50 packets` and
+`64 kB`, has a column for each unit. Whole numbers above 2^53 are exact only in the text.
+
+| end of the name | unit | example of a value |
+|---|---|---|
+";
+
 const EVENTS_HEAD: &str = "\
 # Event logs
 
@@ -178,11 +223,11 @@ const EVENTS_HEAD: &str = "\
 
 `record.events` in the scenario, or `--events FLOW`, logs the events of the connection of a flow in
 the simulator and the emulator: a line of JSON for each change, in the order of time. The log of
-flow `up` is `events/up.jsonl` in the results folder. Only the first replication is logged. A sweep
-has one file per point: `up-0.jsonl`; that of a second backend is `up-emu.jsonl`. The events have
-the form of qlog (draft-ietf-quic-qlog-main-schema) and the terms of TCP. Sequence numbers are
-relative, as Wireshark shows them: SYN has 0, data begins at 1. [Debugging a
-connection](../guides/debugging.md) has an example.
+flow `up` is `events/up.jsonl` in the results folder. One replication is logged: the first, or that
+of `record.replication`. A sweep has one file per point: `up-0.jsonl`; that of a second backend is
+`up-emu.jsonl`. The events have the form of qlog (draft-ietf-quic-qlog-main-schema) and the terms of
+TCP. Sequence numbers are relative, as Wireshark shows them: SYN has 0, data begins at 1. [Debugging
+a connection](../guides/debugging.md) has an example.
 
 The simulator logs every change with its cause, also at the proxies and aggregators on the path of
 the flow. Of a kernel, the log contains the changes between two samples of `TCP_INFO`, in order,
@@ -225,7 +270,8 @@ const CSV_TAIL: &str = "
 ## CSV
 
 `--csv` prints answers as CSV (RFC 4180), `--csv=FILE` writes them to a file. There is one line per
-answer, point, and flow or direction of a link. Unknown values are empty cells.
+answer, point, and flow or direction of a link: the [table](tables.md) `answers`. Unknown values are
+empty cells.
 
 | column | meaning |
 |---|---|
@@ -233,6 +279,7 @@ answer, point, and flow or direction of a link. Unknown values are empty cells.
 | `backend` | Backend that computed the answer. |
 | `point` | Point of the sweep, counted from 0. |
 | *a swept key* | Value of the key at this point. |
+| *a swept key*`_`*unit* | The value as a number. |
 | `kind` | `flow` or `link`. |
 | `name`, `count` | Name and count of the row. |
 | *a column above* | Mean over the replications. |

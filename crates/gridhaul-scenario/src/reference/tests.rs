@@ -9,6 +9,7 @@ fn the_pages_are_not_stale() {
     golden::check("docs/reference/scenario.md", &reference::scenario_reference());
     golden::check("docs/reference/answer.md", &reference::answer_reference());
     golden::check("docs/reference/series.md", &reference::series_reference());
+    golden::check("docs/reference/tables.md", &reference::tables_reference());
     golden::check("docs/reference/events.md", &reference::events_reference());
     golden::check("docs/reference/relay.md", &reference::relay_reference());
 }

@@ -126,7 +126,7 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// Sampling interval of the recorded series (congestion window, queue, round-trip time,
-    /// throughput). Absent: no series. Only the first replication is recorded.
+    /// throughput). Absent: no series. One replication is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
     /// Names of links whose packets are captured to a pcapng file, for example for Wireshark.
@@ -136,6 +136,15 @@ pub struct Record {
     /// timeouts) are logged to a file of JSON lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// Number of the replication whose series, packets and events are recorded, from 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub replication: u32,
+    /// Whether `answer.json` has the metrics of each replication, and not only their means.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub each_replication: bool,
+    /// Names of flows whose members have metrics of their own in `answer.json`, per replication.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
 }
 
 /// Rule for the names of nodes, links, media, stacks and flows.
@@ -151,6 +160,12 @@ impl Scenario {
 }
 
 impl Record {
+    /// The sampling interval of the series of a replication, if it is recorded.
+    #[must_use]
+    pub fn interval_of(&self, replication: u32) -> Option<Duration> {
+        self.interval.filter(|_| replication == self.replication)
+    }
+
     /// Whether the packets of a direction, such as `feeder.forward`, are captured.
     #[must_use]
     pub fn captures(&self, direction: &str) -> bool {
@@ -161,6 +176,11 @@ impl Record {
 
 const fn one() -> u64 {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_first(replication: &u32) -> bool {
+    *replication == 0
 }
 const fn one_replication() -> u32 {
     1

@@ -1,6 +1,7 @@
 //! Types of quantities. In files, quantities are texts with a unit (`"3 Mbit/s"`); in code, they
 //! are integers of different types, so that bits and bytes cannot be confused.
 
+mod base_value;
 mod bit_rate;
 mod bytes;
 mod count;
@@ -15,6 +16,7 @@ mod window;
 use count::plural;
 pub(crate) use number::split;
 
+pub use base_value::{BaseUnit, BaseValue};
 pub use bit_rate::BitRate;
 pub use bytes::Bytes;
 pub use count::{counted, was_or_were};

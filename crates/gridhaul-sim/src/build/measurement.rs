@@ -13,6 +13,7 @@ use crate::duplicates::Duplicates;
 use crate::flow::Flow;
 use crate::layout::Layout;
 use crate::loss_cause::LossCauses;
+use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
 use crate::recorder::Recorder;
 
@@ -36,11 +37,14 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
     counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))
         .then(|| Duplicates::new(layout.flows.len()));
     counters.outage_ends = OutageEnds::new(scenario);
+    let recorded = |name: &String| scenario.record.members.contains(name);
+    let rows = scenario.flow.keys().zip(0..).filter(|(name, _)| recorded(name));
+    counters.members = MemberCounters::new(rows.map(|(_, row)| row).collect(), flows.len());
     counters
 }
 
-/// The recorder of time series, if the scenario has a recording interval. Only the first
-/// replication is recorded.
+/// The recorder of time series, if the scenario has a recording interval and records this
+/// replication.
 pub(super) fn recorder(
     scenario: &Scenario,
     replication: u32,
@@ -48,7 +52,7 @@ pub(super) fn recorder(
     (flows, starts): (&[Flow], &[Instant]),
     progress: &dyn Progress,
 ) -> io::Result<Option<Recorder>> {
-    let recorded = scenario.record.interval.filter(|_| replication == 0);
+    let recorded = scenario.record.interval_of(replication);
     let Some(interval) = recorded else { return Ok(None) };
     let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
     let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];

@@ -222,7 +222,8 @@ fn links(
     let addresses = Arc::new(addresses(scenario, layout));
     let mut failure = None;
     let observer = |name: &str, member, keys: &Direction| {
-        let tapped = replication == 0 && member == 0 && scenario.record.captures(name);
+        let recorded = replication == scenario.record.replication;
+        let tapped = recorded && member == 0 && scenario.record.captures(name);
         let file = if tapped { progress.recording_file() } else { Ok(None) };
         let file = file.unwrap_or_else(|error| {
             failure = Some(error);

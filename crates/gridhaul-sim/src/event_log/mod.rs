@@ -44,7 +44,7 @@ impl EventLogs {
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
         let mut logs = Vec::new();
-        if replication > 0 || scenario.record.events.is_empty() {
+        if replication != scenario.record.replication || scenario.record.events.is_empty() {
             return Ok(Self(logs));
         }
         for (index, flow) in flows.iter().enumerate() {

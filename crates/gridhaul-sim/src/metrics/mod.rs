@@ -1,11 +1,12 @@
 //! Metrics of a run, from differences of counters between the end of the warm-up and the end of the
 //! run.
 
+mod members;
 mod undelivered;
 
 use gridhaul_core::link::{ConfusionMatrix, LinkAccount, PathCounters};
 use gridhaul_core::load::{
-    Application, DeadlineCounter, Goodputs, InFlightMessages, Transfers, message_loss,
+    Application, DeadlineCounter, Goodputs, InFlightMessages, InProgress, Transfers, message_loss,
 };
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows, segment_metrics};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -47,6 +48,8 @@ pub(crate) struct WarmupSnapshot {
     proxies: Vec<ProxySums>,
     path_counters: Vec<PathCounters>,
     confusion_matrices: Vec<ConfusionMatrix>,
+    /// Counters of the sender of each flow; empty without `record.members`.
+    members: Vec<SenderSums>,
 }
 
 impl WarmupSnapshot {
@@ -72,6 +75,7 @@ impl WarmupSnapshot {
             proxies: state.proxies.sums(now, flows, rows),
             path_counters: counters.path_counters.clone(),
             confusion_matrices: counters.loss_causes.rows().to_vec(),
+            members: counters.members.senders(flows),
         }
     }
 }
@@ -134,7 +138,7 @@ pub(crate) fn rows(
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
     let Some(before) = before else {
         let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
-        return RunRows { flows, links, delays: Vec::new() };
+        return RunRows { flows, links, ..RunRows::default() };
     };
     let RunState { net, flows, counters, .. } = state;
     let end = state.end();
@@ -162,7 +166,8 @@ pub(crate) fn rows(
     let links = net.links.accounts(end);
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
     let delays = delays(state, flow_rows);
-    RunRows { flows: rows, links, delays }
+    let members = members::rows(state, before, layout, span);
+    RunRows { flows: rows, links, delays, members }
 }
 
 /// The delays of each row whose flows send messages.
@@ -245,6 +250,11 @@ fn flow_row(
             (lost, totals.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
+        let completed = state.counters.in_progress[row].as_ref();
+        let all_arrived = state.counters.delays[row].count() == totals.due;
+        let completed = completed.filter(|_| all_arrived);
+        let last = completed.and_then(InProgress::span);
+        metrics.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
         state.counters.delays[row].metrics(members.undelivered.waiting, &mut metrics);
         metrics.extend(
             check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),

@@ -162,7 +162,7 @@ impl World {
     pub(super) fn on_message(&mut self, now: Instant, row: u32, flow: u32, ready: Instant) {
         let delay: Duration = now.since(ready);
         self.external.on_delivered(now, row, flow);
-        self.counters.on_delivered(row, ready, delay);
+        self.counters.on_delivered(row, flow, ready, delay);
         if let Some(recorder) = &mut self.recorder {
             recorder.on_message(ready, row, flow, delay);
         }

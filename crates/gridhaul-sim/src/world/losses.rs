@@ -1,14 +1,15 @@
-//! Lost packets.
+//! Lost packets, and messages that have not arrived at the end of a run.
 
 use gridhaul_core::link::{DropReason, LossCause};
-use gridhaul_core::tcp::LinkEvent;
-use gridhaul_scenario::answer::LossReason;
+use gridhaul_core::tcp::{LinkEvent, State};
+use gridhaul_scenario::answer::{LossReason, LostMessage};
 use gridhaul_scenario::units::Instant;
 
 use super::World;
 use crate::external_messages::MessageFate;
-use crate::flow::Ends;
+use crate::flow::{Ends, Flow};
 use crate::packet::{Body, Packet};
+use crate::recorder::Recorder;
 
 impl World {
     /// A packet is lost.
@@ -23,6 +24,16 @@ impl World {
                 self.counters.on_datagram_lost(flow.row, datagram.number);
                 let (row, fate) = (flow.row, MessageFate::Lost(reason));
                 self.external.on_datagram_ended(now, row, datagram.number, fate);
+                if let Some(recorder) = &mut self.recorder {
+                    let message = LostMessage {
+                        ready: datagram.ready,
+                        flow: row,
+                        member: recorder.member(row, packet.flow()),
+                        lost: Some(now),
+                        reason,
+                    };
+                    recorder.on_datagram_lost(datagram.number, message);
+                }
             }
             Body::Tcp(segment) => {
                 if segment.len > 0 && !packet.is_reverse() {
@@ -45,6 +56,43 @@ impl World {
         {
             ends[0].handle_link_report(segment.seq, segment.len, packet.sent, event);
         }
+    }
+
+    /// The recorder at the end of the run, with the messages that have not arrived.
+    pub(crate) fn take_recorder(&mut self) -> Option<Recorder> {
+        let mut recorder = self.recorder.take()?;
+        recorder.retain_losses(|row, number| self.counters.is_missing(row, number));
+        for (number, flow) in (0..).zip(&self.flows) {
+            let Some(app) = &flow.app else { continue };
+            let reason = reason_of_undelivered(flow);
+            for ready in app.undelivered(&self.in_flight) {
+                recorder.on_undelivered(ready, (flow.row, number), reason);
+            }
+        }
+        let first = self.aggregators.first_flow as usize;
+        for (index, connection) in self.aggregators.connections.iter().enumerate() {
+            let reason = reason_of_undelivered(&self.flows[first + index]);
+            for message in &connection.messages {
+                // The chunks of a byte stream are no messages.
+                if message.ready != Instant::NEVER {
+                    let row = self.flows[message.origin as usize].row;
+                    recorder.on_undelivered(message.ready, (row, message.origin), reason);
+                }
+            }
+        }
+        Some(recorder)
+    }
+}
+
+/// Why a message of a connection has not arrived at the end of the run.
+fn reason_of_undelivered(flow: &Flow) -> LossReason {
+    let Ends::Tcp([client, _]) = &flow.ends else { return LossReason::Unfinished };
+    if flow.has_failed_to_open() {
+        LossReason::ConnectionFailed
+    } else if client.state() == State::Closed && client.receiver().next() > 0 {
+        LossReason::ConnectionClosed
+    } else {
+        LossReason::Unfinished
     }
 }
 

@@ -12,6 +12,7 @@ mod loss_classification;
 mod media;
 mod packets;
 mod proxies;
+mod recorded_messages;
 mod replications;
 mod session;
 mod support;

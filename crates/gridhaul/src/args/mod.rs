@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Compare scenarios, results or backends, and test the differences for significance
     Compare(CompareArgs),
-    /// Write stored answers as CSV or Parquet, without running the scenario again
+    /// Write tables of stored answers as CSV, JSON or Parquet, without running the scenario again
     Export(ExportArgs),
     /// Find the cheapest configuration that meets limits: number of aggregators, TCP, link rates
     Plan(PlanArgs),

@@ -39,6 +39,16 @@ pub(crate) struct RecordOptions {
     /// Log changes of state and window of a flow as JSON lines; repeatable
     #[arg(long, value_name = "FLOW")]
     pub(crate) events: Vec<String>,
+    /// Number of the replication whose series, packets and events are recorded, from 0
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>, allow_negative_numbers =
+        true)]
+    pub(crate) recorded_replication: Option<u32>,
+    /// Write the metrics of each replication to answer.json, and not only their means
+    #[arg(long)]
+    pub(crate) each_replication: bool,
+    /// Write the metrics of each member of a flow to answer.json; repeatable
+    #[arg(long, value_name = "FLOW")]
+    pub(crate) members: Vec<String>,
 }
 
 impl ChangeOptions {
@@ -56,8 +66,15 @@ impl ChangeOptions {
 impl RecordOptions {
     /// The changes with these recordings.
     pub(crate) fn added_to(&self, changes: gridhaul::Changes) -> gridhaul::Changes {
-        let (pcap, events) = (self.pcap.clone(), self.events.clone());
-        gridhaul::Changes { series: self.series, pcap, events, ..changes }
+        gridhaul::Changes {
+            series: self.series,
+            pcap: self.pcap.clone(),
+            events: self.events.clone(),
+            recorded_replication: self.recorded_replication,
+            each_replication: self.each_replication,
+            members: self.members.clone(),
+            ..changes
+        }
     }
 }
 

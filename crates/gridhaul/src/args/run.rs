@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use gridhaul::Vary;
 use gridhaul_cli::value::{replications, whole_number};
 use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::table::TableName;
 
 use super::exit_codes::EXIT_CODES;
 use super::options::{
@@ -78,11 +79,12 @@ pub(crate) struct CompareArgs {
 
 /// Arguments of `export`.
 ///
-/// One line per answer, point, and flow or link direction, as `--csv` of `run` prints them. The
-/// Parquet file has the same columns; unknown values are null.
+/// The table 'answers' has one line per answer, point, and flow or link direction, as `--csv` of
+/// `run` prints them. JSON and Parquet have the same columns; unknown values are null.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
-#[command(group = ArgGroup::new("format").required(true).multiple(true).args(["csv", "parquet"]))]
+#[command(group = ArgGroup::new("format").required(true).multiple(true)
+    .args(["csv", "json", "parquet"]))]
 pub(crate) struct ExportArgs {
     /// Results folders or answer.json files
     #[arg(num_args = 1.., required = true, value_name = "RESULTS")]
@@ -91,9 +93,16 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "-")]
     pub(crate) csv: Option<PathBuf>,
+    /// Print JSON, a list of rows, or write it to a file: '--json=FILE'
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "-")]
+    pub(crate) json: Option<PathBuf>,
     /// Write a Parquet file
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
+    /// Table: answers, flows, links, points, replications or members
+    #[arg(long, value_name = "TABLE", default_value = "answers")]
+    pub(crate) table: TableName,
     /// Only these metrics, such as goodput_bit_per_s
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     pub(crate) only: Vec<Metric>,

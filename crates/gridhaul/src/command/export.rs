@@ -1,4 +1,4 @@
-//! `gridhaul export`: the stored answers of a results folder as CSV or Parquet.
+//! `gridhaul export`: tables of the stored answers of results folders as CSV, JSON or Parquet.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use gridhaul::read_answer;
 use gridhaul_cli::{print, say};
 use gridhaul_data::table;
 use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::table::Table;
 
 use super::error::CommandError;
 use crate::args::ExportArgs;
@@ -24,20 +25,32 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     }
     let answers: Vec<(String, &Answer)> =
         answers.iter().map(|(label, answer)| (label.clone(), answer)).collect();
+    let prints = |file: &Option<PathBuf>| file.as_deref() == Some(Path::new("-"));
+    if prints(&args.csv) && prints(&args.json) {
+        return Err(anyhow!(
+            "--csv and --json both print on standard output\n  \
+             help: write one of them to a file: --csv=answers.csv"
+        )
+        .into());
+    }
+    let table = Table::new(args.table, &answers, &args.only).map_err(anyhow::Error::new)?;
     if let Some(file) = &args.parquet {
-        let columns = gridhaul::columns(&answers, &args.only);
-        let bytes = table::encode("answers", &columns)
+        let bytes = table::encode(table.name.name(), &table.columns)
             .map_err(|error| CommandError::Internal(error.into()))?;
         write(file, &bytes, args.quiet)?;
     }
-    match args.csv.as_deref() {
-        None => {}
-        Some(file) if file == Path::new("-") => print(&gridhaul::csv(&answers, &args.only)?)?,
-        Some(file) => {
-            write(file, gridhaul::csv(&answers, &args.only)?.as_bytes(), args.quiet)?;
-        }
+    if let Some(file) = &args.csv {
+        write_text(file, &gridhaul::table_csv(&table)?, args.quiet)?;
+    }
+    if let Some(file) = &args.json {
+        write_text(file, &gridhaul::table_json(&table), args.quiet)?;
     }
     Ok(())
+}
+
+/// Prints a text if the file is `-`, or writes it.
+fn write_text(file: &Path, text: &str, quiet: bool) -> Result<(), CommandError> {
+    if file == Path::new("-") { Ok(print(text)?) } else { write(file, text.as_bytes(), quiet) }
 }
 
 fn write(file: &Path, bytes: &[u8], quiet: bool) -> Result<(), CommandError> {

@@ -135,7 +135,9 @@ fn write(
         folder.write_charts(&charts)?;
     }
     for (name, answer) in reproduction.answers() {
-        folder.write(&format!("answer-{name}.json"), json(answer)?.as_bytes())?;
+        let mut answer = answer.clone();
+        answer.remove_replications();
+        folder.write(&format!("answer-{name}.json"), json(&answer)?.as_bytes())?;
     }
     Ok(shown(&folder.commit()?.join("report.html")))
 }

@@ -56,7 +56,10 @@ impl Job<'_> {
         let answers = gridhaul::run(&scenario, &engine.to_engine(), &label, &terminal);
         // From now on, Ctrl-C ends the program and removes the partial folder.
         drop(graceful);
-        let answers = answers?;
+        let mut answers = answers?;
+        if !scenario.record.each_replication {
+            answers.iter_mut().for_each(Answer::remove_replications);
+        }
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;

@@ -268,7 +268,7 @@ mod tests {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
-        let row = Row { name: "down".into(), count: 1, metrics };
+        let row = Row { name: "down".into(), count: 1, metrics, ..Row::default() };
         let mut answer = Answer::without_points(&scenario(), backend);
         answer.points.push(Point { flows: vec![row], disturbed, ..Point::default() });
         let place = Place { backend, answer: &answer, points: vec![0] };
@@ -368,7 +368,7 @@ mod tests {
         let mut answer = Answer::without_points(&scenario(), "emu");
         for mean in [740_000.0, 750_000.0, 760_000.0] {
             let metrics = IndexMap::from([(Metric::Goodput, Estimate::exact(mean, 1))]);
-            let row = Row { name: "down".into(), count: 1, metrics };
+            let row = Row { name: "down".into(), count: 1, metrics, ..Row::default() };
             answer.points.push(Point { flows: vec![row], ..Point::default() });
         }
         let place = Place { backend: "emu", answer: &answer, points: vec![0, 1, 2] };

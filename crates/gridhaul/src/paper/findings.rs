@@ -95,7 +95,7 @@ mod tests {
     fn findings(bit_per_s: f64) -> Findings {
         let mut answer = Answer::without_points(&scenario(), "sim");
         let metrics = IndexMap::from([(Metric::Goodput, Estimate::exact(bit_per_s, 1))]);
-        let row = Row { name: "f".into(), count: 1, metrics };
+        let row = Row { name: "f".into(), count: 1, metrics, ..Row::default() };
         answer.points.push(Point { flows: vec![row], ..Point::default() });
         let line = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
                     parameters,select,tolerance,differs,reason\n\

@@ -144,7 +144,8 @@ mod tests {
         let metrics = columns
             .iter()
             .map(|&(metric, mean)| (metric, Estimate { mean: Some(mean), ..Estimate::default() }));
-        let row = Row { name: "data".to_owned(), count: 1, metrics: metrics.collect() };
+        let row =
+            Row { name: "data".to_owned(), count: 1, metrics: metrics.collect(), ..Row::default() };
         let mut answer = Answer::without_points(&scenario(), "sim");
         answer.points.push(Point { flows: vec![row], ..Point::default() });
         answer

@@ -49,7 +49,8 @@ pub(crate) fn plan_of(scenario: &Scenario) -> (PlanSpecification, Choices) {
 /// A point whose only row is flow `reading`, with these metrics.
 pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
     let known = metrics.iter().map(|&(metric, value)| (metric, Estimate::exact(value, 1)));
-    let row = Row { name: "reading".to_owned(), count: 1, metrics: known.collect() };
+    let row =
+        Row { name: "reading".to_owned(), count: 1, metrics: known.collect(), ..Row::default() };
     Point { flows: vec![row], ..Point::default() }
 }
 

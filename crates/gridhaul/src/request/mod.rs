@@ -33,6 +33,12 @@ pub struct Changes {
     pub pcap: Vec<String>,
     /// Flows whose events are logged, in addition to those of the scenario.
     pub events: Vec<String>,
+    /// Number of the recorded replication.
+    pub recorded_replication: Option<u32>,
+    /// Whether the answer has the metrics of each replication, whatever the scenario says.
+    pub each_replication: bool,
+    /// Flows whose members have metrics of their own, in addition to those of the scenario.
+    pub members: Vec<String>,
 }
 
 /// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep.
@@ -97,6 +103,10 @@ fn changed(
             changes.replications.map(|replications| format!("--replications {replications}")),
         ),
         ("record.interval", changes.series.map(|interval| format!("--series '{interval}'"))),
+        (
+            "record.replication",
+            changes.recorded_replication.map(|number| format!("--recorded-replication {number}")),
+        ),
     ] {
         if let Some(option) = option {
             notes.extend(sweep_override::replace(&mut scenario, key, &option)?);
@@ -113,6 +123,14 @@ fn changed(
     for flow in &changes.events {
         if !scenario.record.events.contains(flow) {
             scenario.record.events.push(flow.clone());
+        }
+    }
+    let record = &mut scenario.record;
+    record.replication = changes.recorded_replication.unwrap_or(record.replication);
+    record.each_replication |= changes.each_replication;
+    for flow in &changes.members {
+        if !record.members.contains(flow) {
+            record.members.push(flow.clone());
         }
     }
     for (index, Vary { key, values, .. }) in vary.iter().enumerate() {

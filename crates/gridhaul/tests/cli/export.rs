@@ -26,7 +26,56 @@ fn stored_answers_have_the_csv_of_their_run() {
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
     let file = desk.run("export results/small-sweep/answer.json --csv=a.csv -q --only rtt_mean_s");
     assert_eq!((file.code, file.out.as_str()), (Some(0), ""), "{file:?}");
-    assert!(desk.text("a.csv").starts_with("answer,backend,point,seed,kind,name,count,rtt_mean_s"));
+    let columns = "answer,backend,point,seed,seed_number,kind,name,count,rtt_mean_s";
+    assert!(desk.text("a.csv").starts_with(columns));
+}
+
+#[test]
+fn a_replication_has_the_same_row_in_csv_json_and_parquet() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let lossy = "--set 'link.wire.both.loss={bernoulli = \"1 %\"}' --replications 3";
+    let sweep = "--vary 'link.wire.both.delay=10 ms,20 ms'";
+    let run = desk.run(&format!("sweep small.toml {sweep} {lossy} --each-replication -q"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let formats = "--csv --json=a.json --parquet a.parquet";
+    let done = desk.run(&format!("export results/small-sweep --table replications {formats} -q"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let mut reader = csv::Reader::from_reader(done.out.as_bytes());
+    let names: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    // Two points, three replications, a flow and two directions.
+    assert_eq!(rows.len(), 2 * 3 * 3);
+    let json: Vec<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_str(&desk.text("a.json")).unwrap();
+    assert_eq!(json.len(), rows.len());
+    assert!(json[0].keys().eq(&names));
+    for (object, row) in json.iter().zip(&rows) {
+        for (value, cell) in object.values().zip(row) {
+            match value {
+                serde_json::Value::Null => assert_eq!(cell, ""),
+                serde_json::Value::String(text) => assert_eq!(cell, text),
+                number => assert_eq!(cell.parse::<f64>().ok(), number.as_f64()),
+            }
+        }
+    }
+    assert_eq!(json[17]["link.wire.both.delay_s"], 0.02);
+    let distinct = |name: &str| {
+        let flows = json.iter().filter(|row| row["kind"] == "flow" && row["point"] == 0);
+        flows.map(|row| row[name].to_string()).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!((distinct("replication"), distinct("goodput_bit_per_s")), (3, 3));
+}
+
+#[test]
+fn means_alone_are_refused_as_a_table_of_replications() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let lossy = "--set 'link.wire.both.loss={bernoulli = \"1 %\"}' --replications 2";
+    assert_eq!(desk.run(&format!("run small.toml {lossy} -q")).code, Some(0));
+    let done = desk.run("export results/small --table replications --csv");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.err.contains("small: point 0 has the means of 2 replications"), "{}", done.err);
+    let done = desk.run("export results/small --table replicas --csv");
+    assert!(done.code == Some(2) && done.err.contains("replications"), "{done:?}");
 }
 
 #[test]

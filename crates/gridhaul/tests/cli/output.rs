@@ -38,7 +38,7 @@ fn csv_has_a_line_for_each_row_of_each_point_and_backend() {
     let stored: Answer = serde_json::from_str(&desk.text("results/swept/answer.json")).unwrap();
     let mut reader = csv::Reader::from_reader(done.out.as_bytes());
     let headings = reader.headers().unwrap().clone();
-    let first: Vec<_> = headings.iter().take(9).collect();
+    let first: Vec<_> = headings.iter().take(12).collect();
     assert_eq!(
         first,
         [
@@ -48,6 +48,9 @@ fn csv_has_a_line_for_each_row_of_each_point_and_backend() {
             "link.wire.both.rate",
             "seed",
             "link.wire.both.delay",
+            "link.wire.both.rate_bit_per_s",
+            "seed_number",
+            "link.wire.both.delay_s",
             "kind",
             "name",
             "count"
@@ -58,11 +61,11 @@ fn csv_has_a_line_for_each_row_of_each_point_and_backend() {
     // Six points of a flow and two directions, by two backends.
     assert_eq!(lines.len(), 6 * 3 * 2);
     let goodput = stored.points[4].flows[0].metrics[&Metric::Goodput];
-    let line = lines.iter().find(|l| &l[1] == "sim" && &l[2] == "4" && &l[6] == "flow").unwrap();
+    let line = lines.iter().find(|l| &l[1] == "sim" && &l[2] == "4" && &l[9] == "flow").unwrap();
     assert_eq!(line[at("goodput_bit_per_s")].parse::<f64>().ok(), goodput.mean);
     assert_eq!(line[at("goodput_bit_per_s_ci95")].parse::<f64>().ok(), goodput.ci95);
     assert_eq!(&line[at("goodput_bit_per_s_n")], "2");
-    assert_eq!((&line[3], &line[0]), ("3 Mbit/s", "swept"));
+    assert_eq!((&line[3], &line[6], &line[0]), ("3 Mbit/s", "3000000", "swept"));
     assert_eq!(&line[at("utilisation_ratio")], "", "a flow has none");
 }
 

@@ -57,7 +57,7 @@ impl<'a> Traffic<'a> {
                 RandomStream::named(scenario.seed, replication, name, u64::from(member), purpose)
             };
             traffic.open(number as u16, flow, testbed, &seed)?;
-            if replication == 0 && scenario.record.events.contains(name) {
+            if replication == scenario.record.replication && scenario.record.events.contains(name) {
                 let writer = EventLogWriter::new(name, progress.recording_file()?);
                 let algorithm = plan.flows[number].stacks[0].congestion_control.name();
                 traffic.event_logs.add(traffic.first[number], algorithm, writer);

@@ -152,6 +152,22 @@ impl Report<'_> {
         for (index, name) in scenario.record.events.iter().enumerate() {
             self.event_log(&format!("record.events[{index}]"), name);
         }
+        for (index, name) in scenario.record.members.iter().enumerate() {
+            if !scenario.flow.contains_key(name) {
+                self.unknown(&format!("record.members[{index}]"), "flow", name, &scenario.flow);
+            }
+        }
+        let (recorded, count) = (scenario.record.replication, scenario.replications);
+        if recorded > 0 && recorded >= count {
+            self.refuse(
+                "record.replication",
+                format!(
+                    "there is no replication {recorded}: they are counted from 0 to {}",
+                    count.saturating_sub(1)
+                ),
+                "choose a lower number, or raise `replications`",
+            );
+        }
     }
 
     /// An event log describes one TCP connection.

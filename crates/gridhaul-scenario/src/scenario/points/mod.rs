@@ -2,6 +2,7 @@
 
 mod axis;
 mod choices;
+mod numbers;
 mod range;
 mod setting;
 
@@ -22,6 +23,8 @@ pub use choices::{Choice, Choices};
 pub struct ScenarioPoint {
     /// Swept keys and their values, as text; empty without a sweep.
     pub parameters: IndexMap<String, String>,
+    /// Swept values as numbers, by `<key>_<unit>`.
+    pub numbers: IndexMap<String, f64>,
     /// Swept keys and the labels of their values, for entries with `label`.
     pub labels: IndexMap<String, String>,
     /// The scenario with these values and without a sweep.
@@ -147,7 +150,9 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
     let scenario = with(base, &settings)?;
     let parameters =
         settings.iter().map(|setting| (setting.key.to_owned(), setting::text(setting.value)));
-    Ok(ScenarioPoint { parameters: parameters.collect(), labels, scenario })
+    let numbers =
+        settings.iter().filter_map(|setting| numbers::column(setting.key, setting.value)).collect();
+    Ok(ScenarioPoint { parameters: parameters.collect(), numbers, labels, scenario })
 }
 
 /// The scenario with these settings.

@@ -443,7 +443,9 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 record: Record {
                     interval: recorded.then(|| Duration::from_nanos(nanos)),
                     pcap: if recorded { vec!["line".into()] } else { Vec::new() },
-                    events: Vec::new(),
+                    replication: if recorded { count - 1 } else { 0 },
+                    each_replication: recorded,
+                    ..Record::default()
                 },
                 node: [
                     ("meter".into(), Node { count, ..Node::default() }),

@@ -1,0 +1,76 @@
+//! The lines of tables.
+
+use super::TableError;
+use crate::answer::{Answer, Metric, Point, Row, Scope};
+
+/// A point of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub label: &'a str,
+    pub answer: &'a Answer,
+    pub number: usize,
+    pub point: &'a Point,
+}
+
+/// A flow or a direction of a link at a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowLine<'a> {
+    pub place: Place<'a>,
+    pub kind: &'static str,
+    pub row: &'a Row,
+}
+
+/// All points.
+pub(super) fn places<'a>(
+    answers: &'a [(String, &'a Answer)],
+) -> impl Iterator<Item = Place<'a>> + Clone {
+    answers.iter().flat_map(|(label, answer)| {
+        let points = answer.points.iter().enumerate();
+        points.map(|(number, point)| Place { label, answer, number, point })
+    })
+}
+
+impl<'a> Place<'a> {
+    /// The rows of a scope, or all rows.
+    pub(super) fn rows(self, scope: Option<Scope>) -> impl Iterator<Item = RowLine<'a>> {
+        let flows = self.point.flows.iter().filter(move |_| scope != Some(Scope::Link));
+        let links = self.point.links.iter().filter(move |_| scope != Some(Scope::Flow));
+        let flows = flows.map(move |row| RowLine { place: self, kind: "flow", row });
+        flows.chain(links.map(move |row| RowLine { place: self, kind: "link", row }))
+    }
+
+    /// The number of finished replications.
+    pub(super) fn replications(self) -> u32 {
+        let stored = |row: &Row| row.replications.values().map(|values| values.len() as u32).max();
+        let counted = |row: &Row| row.metrics.values().map(|estimate| estimate.n).max();
+        let rows = || self.rows(None).map(|line| line.row);
+        let found = rows().filter_map(stored).max();
+        found.or_else(|| rows().filter_map(counted).max()).unwrap_or(1).max(1)
+    }
+
+    /// Checks that the value of each replication is known.
+    pub(super) fn check_replications(self) -> Result<(), TableError> {
+        let count = self.replications();
+        let is_stored = |line: RowLine<'_>| !line.row.replications.is_empty();
+        if count > 1 && !self.point.deterministic && !self.rows(None).any(is_stored) {
+            let (answer, point) = (self.label.to_owned(), self.number);
+            return Err(TableError::NoReplications { answer, point, count });
+        }
+        Ok(())
+    }
+}
+
+impl RowLine<'_> {
+    /// The value of a metric in a replication.
+    pub(super) fn value(self, metric: Metric, replication: u32) -> Option<f64> {
+        if self.row.replications.is_empty() {
+            return self.row.mean(metric);
+        }
+        *self.row.replications.get(&metric)?.get(replication as usize)?
+    }
+
+    /// Whether the row has one of these metrics; all rows are wanted without any.
+    pub(super) fn has_any(self, only: &[Metric]) -> bool {
+        only.is_empty() || only.iter().any(|metric| self.row.metrics.contains_key(metric))
+    }
+}

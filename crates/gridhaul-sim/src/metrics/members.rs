@@ -1,0 +1,57 @@
+//! Metrics of single members of flows, for `record.members`.
+
+use gridhaul_core::load::{Application, Goodputs, Transfers};
+use gridhaul_scenario::answer::{Metric, Metrics, RunMembers};
+use gridhaul_scenario::units::Duration;
+
+use super::{RunState, WarmupSnapshot};
+use crate::layout::Layout;
+
+/// The members of each row with counters of its members.
+pub(super) fn rows(
+    state: RunState<'_>,
+    before: &WarmupSnapshot,
+    layout: &Layout,
+    span: Duration,
+) -> Vec<RunMembers> {
+    let counters = &state.counters.members;
+    let senders = counters.senders(state.flows);
+    let senders = senders.iter().zip(&before.members).map(|(now, then)| now.since(then));
+    let senders: Vec<_> = senders.collect();
+    let member = |index: usize| {
+        let flow = &state.flows[index];
+        let mut metrics = Metrics::new();
+        let delivered = state.delivered(index);
+        if let Some(transfer) = flow.app.as_ref().and_then(Application::transfer) {
+            let mut transfers = Transfers::default();
+            transfers.add(transfer, delivered, state.end());
+            transfers.metrics(&mut metrics);
+        } else {
+            let mut goodputs = Goodputs::default();
+            let earlier = before.delivered.get(index).copied().unwrap_or(0);
+            goodputs.add(delivered - earlier, span.as_secs_f64());
+            goodputs.metrics(&mut metrics);
+        }
+        if flow.is_tcp() {
+            senders[index].metrics(&mut metrics);
+        }
+        if flow.has_messages() {
+            let delays = counters.delays(index);
+            metrics.push((Metric::Messages, delays.messages as f64));
+            if delays.messages > 0 {
+                let mean = delays.sum.as_secs_f64() / delays.messages as f64;
+                metrics.push((Metric::DelayMean, mean));
+                metrics.push((Metric::DelayMax, delays.largest.as_secs_f64()));
+            }
+        }
+        metrics
+    };
+    let row = |&row: &u32| RunMembers {
+        flow: layout.flows[row as usize].0.clone(),
+        members: (0..state.flows.len())
+            .filter(|&index| state.flows[index].row == row)
+            .map(member)
+            .collect(),
+    };
+    counters.rows.iter().map(row).collect()
+}
