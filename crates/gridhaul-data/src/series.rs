@@ -198,7 +198,7 @@ fn number_units(point: Option<&Point>) -> impl Iterator<Item = (String, serde_js
     })
 }
 
-fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, SeriesError> {
+pub(crate) fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, SeriesError> {
     let mut fields = Vec::new();
     for column in columns {
         let (physical, repetition, logical) = match column.kind {
@@ -220,7 +220,7 @@ fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, SeriesError> {
     Ok(Type::group_type_builder(name).with_fields(fields).build()?)
 }
 
-fn write_column<W: Write + Send>(
+pub(crate) fn write_column<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     name: &str,
     values: ColumnData,

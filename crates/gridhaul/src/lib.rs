@@ -51,6 +51,7 @@ mod estimate;
 mod observer;
 mod request;
 mod run;
+mod unit_sweep;
 
 pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
@@ -66,3 +67,6 @@ pub use paper::paper;
 pub use plan::plan;
 pub use request::{Changes, Setting, Vary, change, load};
 pub use run::{run, sweep};
+pub use unit_sweep::{
+    ANSWER_POINTS_MAX, Shard, SweepProgress, UnitSweep, shards_of, without_units,
+};

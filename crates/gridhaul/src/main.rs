@@ -41,7 +41,8 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<(), CommandError> {
     match command {
         Command::Run(args) => command::run::run(args),
-        Command::Sweep(args) => command::run::sweep(args),
+        Command::Sweep(args) => command::sweep::sweep(args),
+        Command::Merge(args) => command::sweep::merge(args),
         Command::Compare(args) => command::compare::run(args),
         Command::Export(args) => command::export::run(args),
         Command::Plan(args) => command::plan::run(args),

@@ -59,7 +59,7 @@ pub use medium::{
 pub use node::{Aggregator, FullBufferPolicy, Node};
 pub use outage::{Outage, OutageMode};
 pub use plan::{PlanLimit, PlanSpecification};
-pub use points::{Choice, Choices, ScenarioPoint};
+pub use points::{Choice, Choices, ScenarioPoint, SweepPoints};
 pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
 pub use rate_change::{RateChange, RateSchedule};

@@ -26,7 +26,9 @@ pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
 pub(crate) use options::{OutputOptions, PrintOptions};
-pub(crate) use run::{CompareArgs, ExportArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
+pub(crate) use run::{
+    CompareArgs, ExportArgs, MergeArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify,
+};
 
 /// Predict TCP performance on the narrow, lossy, asymmetric links of power grids
 ///
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a scenario for several values of a key
     Sweep(SweepArgs),
+    /// Write the results folder of a sweep whose runs have been computed in shards
+    Merge(MergeArgs),
     /// Compare scenarios, results or backends, and test the differences for significance
     Compare(CompareArgs),
     /// Write tables of stored answers as CSV, JSON or Parquet, without running the scenario again

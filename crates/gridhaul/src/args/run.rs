@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use gridhaul::Vary;
+use gridhaul::{Shard, Vary};
 use gridhaul_cli::value::{replications, whole_number};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::table::TableName;
+use gridhaul_scenario::units::Duration;
 
 use super::exit_codes::EXIT_CODES;
 use super::options::{
@@ -41,10 +42,47 @@ pub(crate) struct SweepArgs {
     /// 'link.uplink.forward.delay=lin:10 ms:100 ms:10' sweeps ten linearly spaced values, and
     /// 'log:' logarithmically spaced ones. Sweeps of the file are combined with these, except for
     /// the same key: then these values replace those of the file.
-    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    #[arg(long, value_name = "KEY=VALUES")]
     pub(crate) vary: Vec<Vary>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+    /// Compute every N-th run only, such as 3/100, without a results folder; 'merge' writes it
+    #[arg(long, value_name = "I/N", help_heading = "Stored results")]
+    pub(crate) shard: Option<Shard>,
+    /// Print the shards of N that have missing runs, as '--array=1,4-7', and compute nothing
+    ///
+    /// Prints nothing on standard output if no run is missing.
+    #[arg(long, value_name = "N", help_heading = "Stored results")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) missing: Option<u32>,
+    /// Folder of the results of runs [default: the results folder with '.units' appended]
+    ///
+    /// A result is valid as long as the resolved scenario of its point, the traces and the program
+    /// are the same: the same command resumes an interrupted sweep, and repeats only the runs that
+    /// an edit of the scenario changes. Backend 'sim', without recordings.
+    #[arg(long, value_name = "DIR", help_heading = "Stored results")]
+    pub(crate) units: Option<PathBuf>,
+    /// Longest estimated time of the runs that are stored in one file; a crash loses them
+    #[arg(long, value_name = "TIME", default_value = "30 s", help_heading = "Stored results")]
+    pub(crate) unit_time: Duration,
+}
+
+/// Arguments of `merge`.
+///
+/// The scenario and its changes are those of the sweep. The results folder does not depend on the
+/// machines, the order and the interruptions of the runs.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct MergeArgs {
+    /// Values of a key, as for 'sweep'
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub(crate) vary: Vec<Vary>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Folder of the results of runs; repeatable [default: the results folder with '.units'
+    /// appended]
+    #[arg(long, value_name = "DIR", help_heading = "Stored results")]
+    pub(crate) units: Vec<PathBuf>,
 }
 
 /// Arguments of `compare`.

@@ -16,3 +16,4 @@ pub(crate) mod plan;
 pub(crate) mod program;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod sweep;

@@ -1,5 +1,4 @@
-//! `gridhaul run` and `gridhaul sweep`: one scenario, the answer of each backend, one results
-//! folder.
+//! `gridhaul run`: one scenario, the answer of each backend, one results folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,9 +12,9 @@ use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
-use crate::args::{RunArgs, SweepArgs};
+use crate::args::RunArgs;
 use crate::interrupt::Graceful;
-use crate::results_folder::{Destination, default_folder, scenario_name};
+use crate::results_folder::{Destination, Folder, default_folder, scenario_name};
 use crate::results_kind::{ResultsKind, ResultsOf};
 use crate::terminal::{Terminal, print_tables};
 
@@ -24,47 +23,79 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     Job { args, vary: &[], suffix: "" }.run()
 }
 
-/// Runs a scenario for several values of a key.
-pub(crate) fn sweep(args: &SweepArgs) -> Result<(), CommandError> {
-    Job { args: &args.run, vary: &args.vary, suffix: "-sweep" }.run()
+/// The command line of a run or a sweep.
+pub(super) struct Job<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) vary: &'a [Vary],
+    /// Distinguishes the default folder of a sweep from that of a run.
+    pub(super) suffix: &'a str,
 }
 
-struct Job<'a> {
-    args: &'a RunArgs,
-    vary: &'a [Vary],
-    /// Distinguishes the default folder of a sweep from that of a run.
-    suffix: &'a str,
-}
+/// Tables of a sweep, written to the results folder.
+pub(super) type WriteTables<'a> = &'a dyn Fn(&mut Folder) -> anyhow::Result<()>;
 
 impl Job<'_> {
     fn run(&self) -> Result<(), CommandError> {
-        let RunArgs { file, changes, record, output, print, engine } = self.args;
+        let scenario = self.load()?;
+        self.run_scenario(&scenario)
+    }
+
+    /// Reads the scenario with the changes of the command line.
+    pub(super) fn load(&self) -> Result<Scenario, CommandError> {
+        let RunArgs { file, changes, record, output, print, .. } = self.args;
         print.check(output.common.json, Some(&self.target()))?;
         let changes = record.added_to(changes.to_changes());
-        let scenario = load(file, &changes, self.vary, output.common.quiet)?;
+        load(file, &changes, self.vary, output.common.quiet)
+    }
+
+    /// Checks and locks the results folder. `has_tables`: it will contain tables in Parquet.
+    pub(super) fn destination(
+        &self,
+        scenario: &Scenario,
+        has_tables: bool,
+    ) -> Result<Destination, CommandError> {
         let kind = ResultsKind {
             captures: !scenario.record.pcap.is_empty(),
-            series: scenario.record.interval.is_some(),
+            series: has_tables || scenario.record.interval.is_some(),
             event_logs: !scenario.record.events.is_empty(),
-            several_backends: engine.on.len() > 1,
+            several_backends: self.args.engine.on.len() > 1,
             ..ResultsKind::of(ResultsOf::Run, Some(&scenario.title))
         };
-        let destination = Destination::new(&self.target(), kind, output.common.force)?;
-        let label = scenario_name(file);
+        Ok(Destination::new(&self.target(), kind, self.args.output.common.force)?)
+    }
+
+    /// Runs all backends in memory.
+    pub(super) fn run_scenario(&self, scenario: &Scenario) -> Result<(), CommandError> {
+        let RunArgs { output, engine, .. } = self.args;
+        let destination = self.destination(scenario, false)?;
         let graceful = Graceful::begin();
         let terminal = Terminal::new(output.common.quiet).recording_in(destination.parent()?);
-        let answers = gridhaul::run(&scenario, &engine.to_engine(), &label, &terminal);
+        let answers = gridhaul::run(scenario, &engine.to_engine(), &self.label(), &terminal);
         // From now on, Ctrl-C ends the program and removes the partial folder.
         drop(graceful);
-        let mut answers = answers?;
+        self.finish(scenario, destination, answers?, &|_| Ok(()))
+    }
+
+    /// Writes the results folder and prints the answers.
+    pub(super) fn finish(
+        &self,
+        scenario: &Scenario,
+        destination: Destination,
+        mut answers: Vec<Answer>,
+        tables: WriteTables<'_>,
+    ) -> Result<(), CommandError> {
+        let RunArgs { output, engine, .. } = self.args;
         if !scenario.record.each_replication {
             answers.iter_mut().for_each(Answer::remove_replications);
         }
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;
-        let written = Results { scenario: &scenario, answers: &labelled, svg: output.svg }
-            .write(destination, comparison.as_ref())?;
+        let written = Results { scenario, answers: &labelled, svg: output.svg }.write(
+            destination,
+            comparison.as_ref(),
+            tables,
+        )?;
         self.print(&labelled, output.common.json)?;
         if !output.common.quiet {
             say(format_args!("report: {}", shown(&written.join("report.html"))));
@@ -82,7 +113,7 @@ impl Job<'_> {
 
     /// Prints the answers in the format that the options select.
     fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), CommandError> {
-        let label = scenario_name(&self.args.file);
+        let label = self.label();
         let options = &self.args.print;
         let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
         if options.csv(&named)? {
@@ -105,7 +136,13 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn target(&self) -> PathBuf {
+    /// Name of the scenario.
+    pub(super) fn label(&self) -> String {
+        scenario_name(&self.args.file)
+    }
+
+    /// Path of the results folder.
+    pub(super) fn target(&self) -> PathBuf {
         let default = || default_folder(&self.args.file, self.suffix);
         self.args.output.out.clone().unwrap_or_else(default)
     }
@@ -170,6 +207,7 @@ impl Results<'_> {
         &self,
         destination: Destination,
         comparison: Option<&Comparison>,
+        tables: WriteTables<'_>,
     ) -> Result<PathBuf, CommandError> {
         let toml = self.scenario.to_toml();
         let report = gridhaul_report::html(&Report {
@@ -206,6 +244,7 @@ impl Results<'_> {
                 folder.write_event_log(&name, |file| log.jsonl.copy_to(file))?;
             }
         }
+        tables(&mut folder)?;
         Ok(folder.commit()?)
     }
 }

@@ -10,7 +10,7 @@ mod workload;
 
 use std::fs;
 
-use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
+use gridhaul_scenario::scenario::Scenario;
 
 use crate::engine::{BackendName, Engine};
 pub(crate) use bounded_sim::BoundedSim;
@@ -104,13 +104,11 @@ pub fn ensure_memory(scenario: &Scenario) -> anyhow::Result<()> {
 }
 
 fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result<()> {
-    let all = scenario.points()?;
+    let all = scenario.sweep_points()?;
     let step = all.len().div_ceil(POINTS_SAMPLED).max(1);
-    let sampled: Vec<Workload> = all
-        .iter()
-        .step_by(step)
-        .map(|ScenarioPoint { scenario, .. }| Workload::of(scenario))
-        .collect();
+    let sampled = (0..all.len()).step_by(step).map(|index| all.get(index));
+    let sampled = sampled.map(|point| point.map(|point| Workload::of(&point.scenario)));
+    let sampled = sampled.collect::<Result<Vec<Workload>, _>>()?;
     let mut sum = Workload::default();
     let mut largest = Workload::default();
     for work in &sampled {

@@ -14,6 +14,7 @@ use indexmap::IndexMap;
 use toml::Value;
 
 use crate::error::Error;
+use crate::unit_sweep::ANSWER_POINTS_MAX;
 use error_context::{ArgumentContext, with_argument_names};
 
 pub use argument::{Setting, Vary};
@@ -148,8 +149,11 @@ fn changed(
     }
     let context = ArgumentContext::of_axes(&scenario, vary);
     scenario.validate().map_err(|error| with_argument_names(error, file, &context))?;
-    if !vary.is_empty() {
-        scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
+    let named = |error| with_argument_names(error, file, &context);
+    let points = scenario.sweep_points().map_err(named)?;
+    // The points of a larger sweep are checked when they run.
+    if !vary.is_empty() && points.len() <= ANSWER_POINTS_MAX {
+        points.iter().try_for_each(|point| point.map(|_| ())).map_err(named)?;
     }
     Ok((scenario, notes))
 }

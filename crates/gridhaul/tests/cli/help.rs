@@ -2,9 +2,10 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "run",
     "sweep",
+    "merge",
     "compare",
     "export",
     "plan",

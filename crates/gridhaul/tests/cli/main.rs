@@ -20,4 +20,5 @@ mod robust;
 mod run;
 mod statistics;
 mod support;
+mod sweep;
 mod warnings;

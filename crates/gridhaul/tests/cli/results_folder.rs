@@ -54,7 +54,7 @@ fn the_scenario_of_a_results_folder_has_the_name_of_the_folder() {
     }
     assert_eq!(
         desk.names("results"),
-        ["a", "a-run", "a-sweep", "b", "b-run", "b-sweep"],
+        ["a", "a-run", "a-sweep", "a-sweep.units", "b", "b-run", "b-sweep", "b-sweep.units"],
         "no results replace others"
     );
 }

@@ -12,7 +12,7 @@ fn long_scenario() -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "waits for a process of the test")]
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(120), "{what}");
@@ -21,7 +21,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// CPU time of a process, which other load of the machine does not change.
-fn cpu_seconds(child: &Child) -> f64 {
+pub(crate) fn cpu_seconds(child: &Child) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let fields: Vec<_> = fields.split_whitespace().collect();
@@ -30,7 +30,7 @@ fn cpu_seconds(child: &Child) -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
@@ -100,7 +100,8 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     assert_eq!(answer, stored);
     assert!(answer.incomplete && answer.points.len() == 2);
     assert_eq!(answer.warnings[0].about, "run");
-    assert_eq!(desk.names("results"), ["long-sweep"]);
+    // The results of the finished runs, from which the same command resumes.
+    assert_eq!(desk.names("results"), ["long-sweep", "long-sweep.units"]);
     // The finished points equal those of a run without the third point.
     let alone = desk.run("sweep long.toml --vary 'duration=5 s,6 s' --json --out alone");
     let alone: Answer = serde_json::from_str(&alone.out).unwrap();

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 use super::error::{Diagnostic, ScenarioError, SourceLocation};
-use super::{Scenario, check, points};
+use super::{Record, Scenario, check, points};
 use locate::Document;
 
 pub(super) use locate::steps as path_steps;
@@ -125,6 +125,26 @@ impl Scenario {
     pub fn sha256(&self) -> String {
         let digest = Sha256::digest(Self { folder: None, ..self.clone() }.to_toml());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// SHA-256 of everything that determines the metrics of a replication of this point, and of
+    /// `context`: the resolved scenario without its texts, sweep, plan, recordings, folder and
+    /// number of replications. As [`Scenario::sha256`], it covers the path of a trace only.
+    #[must_use]
+    pub fn results_sha256(&self, context: &str) -> [u8; 32] {
+        let relevant = Self {
+            title: String::new(),
+            description: String::new(),
+            folder: None,
+            record: Record::default(),
+            replications: 1,
+            sweep: Vec::new(),
+            plan: None,
+            ..self.clone()
+        };
+        // The scenario consists of texts, numbers and tables, so it always has a JSON form.
+        let text = serde_json::to_string(&relevant).unwrap_or_default();
+        Sha256::new().chain_update(text).chain_update("\n").chain_update(context).finalize().into()
     }
 }
 

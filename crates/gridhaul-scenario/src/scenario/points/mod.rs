@@ -5,6 +5,7 @@ mod choices;
 mod numbers;
 mod range;
 mod setting;
+mod sweep_points;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -17,6 +18,7 @@ use axis::{Axis, axes};
 use setting::Setting;
 
 pub use choices::{Choice, Choices};
+pub use sweep_points::SweepPoints;
 
 /// One combination of swept values, and the scenario that results.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +33,11 @@ pub struct ScenarioPoint {
     pub scenario: Scenario,
 }
 
-/// Largest number of points of a scenario: larger numbers are probably typing errors.
-const POINTS_MAX: usize = 100_000;
+/// Largest number of points of a sweep: larger numbers are probably typing errors.
+const POINTS_MAX: usize = 10_000_000;
+
+/// Largest number of points that are built at once, for a run whose results are in memory.
+const POINTS_AT_ONCE: usize = 100_000;
 
 /// Largest number of combinations that are checked when a file is read; the others are checked
 /// later.
@@ -42,7 +47,7 @@ impl Scenario {
     /// Number of combinations of swept values; 1 without a sweep.
     ///
     /// # Errors
-    /// A sweep that is not well formed or has more than 100,000 points.
+    /// A sweep that is not well formed or has more than 10,000,000 points.
     pub fn point_count(&self) -> Result<usize, ScenarioError> {
         let axes = axes(self).map_err(error_of)?;
         Ok(axes.iter().map(Axis::len).product())
@@ -51,14 +56,32 @@ impl Scenario {
     /// All combinations of swept values; the last entry of the sweep varies fastest.
     ///
     /// # Errors
-    /// A sweep that is not well formed, or a combination that is not a valid scenario.
+    /// A sweep that is not well formed or has more than 100,000 points, or a combination that is
+    /// not a valid scenario.
     pub fn points(&self) -> Result<Vec<ScenarioPoint>, ScenarioError> {
+        let points = self.sweep_points()?;
+        if points.len() > POINTS_AT_ONCE {
+            return Err(error_of(Diagnostic::new(
+                "sweep",
+                format!(
+                    "the sweep has {} points; the limit of this command and backend is \
+                     {POINTS_AT_ONCE}",
+                    points.len()
+                ),
+                "`gridhaul sweep` with backend `sim` has results on disk and no such limit; else \
+                 use fewer values",
+            )));
+        }
+        points.iter().collect()
+    }
+
+    /// The points of the sweep, each built on request.
+    ///
+    /// # Errors
+    /// A sweep that is not well formed.
+    pub fn sweep_points(&self) -> Result<SweepPoints, ScenarioError> {
         self.validate()?;
-        let axes = axes(self).map_err(error_of)?;
-        let base = base(self);
-        let count = axes.iter().map(Axis::len).product();
-        let point = |number| point(&base, &axes, &indices(&axes, number)).map_err(error_of);
-        (0..count).map(point).collect()
+        SweepPoints::new(self).map_err(error_of)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) const SWEEPS: &[(&str, &str)] = &[
     ("value that contradicts another key", r#"vary.replications = [1, 0]"#),
     ("unequal lists", "vary.seed = [1, 2, 3]\nvary.replications = [1, 2]"),
     ("range of one point", r#"vary.seed = { linear = [1, 9], points = 1 }"#),
-    ("too many points", r#"vary.seed = { linear = [1, 9], points = 100001 }"#),
+    ("too many points", r#"vary.seed = { linear = [1, 9], points = 10000001 }"#),
     ("linear and log", r#"vary.seed = { linear = [1, 9], log = [1, 9], points = 3 }"#),
     ("neither linear nor log", r#"vary.seed = { points = 3 }"#),
     ("range without points", r#"vary.seed = { linear = [1, 9] }"#),
@@ -24,8 +24,8 @@ pub(crate) const SWEEPS: &[(&str, &str)] = &[
     ("ends that are no numbers", r#"vary.title = { linear = ["a", "b"], points = 3 }"#),
     (
         "too many combinations",
-        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.replications = { linear \
-         = [1, 999], points = 999 }",
+        "vary.seed = { linear = [1, 9999], points = 9999 }\n[[sweep]]\n\
+         vary.replications = { linear = [1, 9999], points = 9999 }",
     ),
     ("duplicate key", "vary.seed = [1, 2]\n[[sweep]]\nvary.seed = [1, 2]"),
 ];

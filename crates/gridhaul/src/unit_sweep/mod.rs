@@ -1,0 +1,255 @@
+//! Sweeps in units: the result of every run is stored under a key of everything that determines it,
+//! so that an interrupted sweep resumes, an edit repeats only the runs that it changes, and several
+//! machines can share the work.
+
+mod execute;
+mod planner;
+mod point_key;
+mod shard;
+mod store;
+mod tables;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use gridhaul_data::trace;
+use gridhaul_scenario::answer::{Answer, FinishedRun, Point, Run, RunRows, TimeBase};
+use gridhaul_scenario::backend::{Backend, RunError};
+use gridhaul_scenario::scenario::{Scenario, ScenarioError, ScenarioPoint, SweepPoints};
+use gridhaul_scenario::table::TableName;
+use gridhaul_scenario::units::Duration;
+use gridhaul_sim::Sim;
+
+use crate::engine::{BackendName, Engine};
+use crate::error::Error;
+use crate::estimate::ensure_possible;
+use crate::observer::Observer;
+use execute::Workers;
+use planner::Planner;
+use point_key::PointKeys;
+use store::Store;
+use tables::SweepTable;
+
+pub use shard::Shard;
+
+/// A sweep whose results are stored in a folder.
+pub struct UnitSweep<'a> {
+    scenario: &'a Scenario,
+    /// Name of the scenario in messages and tables.
+    label: &'a str,
+    points: SweepPoints,
+    keys: PointKeys,
+    /// Folders with results. Those of this process go to the first one.
+    folders: Vec<PathBuf>,
+    replications: u32,
+    /// Longest estimated time of a unit.
+    unit_time: Duration,
+}
+
+/// Work of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SweepProgress {
+    /// Runs whose results were computed and stored.
+    pub finished: u64,
+    /// Whether the observer interrupted the work, so that results may be missing.
+    pub interrupted: bool,
+}
+
+/// Largest number of points of an answer in memory; the results of a larger sweep are tables.
+pub const ANSWER_POINTS_MAX: usize = 100_000;
+
+/// The reason for which a scenario cannot be swept in units; `None` if it can.
+#[must_use]
+pub fn without_units(scenario: &Scenario, engine: &Engine) -> Option<&'static str> {
+    let record = &scenario.record;
+    if engine.backends != [BackendName::Sim] {
+        Some("only backend `sim` alone stores the result of each run")
+    } else if record.interval.is_some()
+        || !record.pcap.is_empty()
+        || !record.events.is_empty()
+        || !record.members.is_empty()
+    {
+        Some("a sweep with recordings does not store the result of each run")
+    } else {
+        None
+    }
+}
+
+impl<'a> UnitSweep<'a> {
+    /// A sweep with results in these folders, of which the first one is written.
+    ///
+    /// # Errors
+    /// A sweep that is not well formed, or a key that the simulator does not support at the first
+    /// point.
+    pub fn new(
+        scenario: &'a Scenario,
+        label: &'a str,
+        folders: Vec<PathBuf>,
+    ) -> Result<Self, Error> {
+        let points = scenario.sweep_points()?;
+        let first = points.get(0)?.scenario;
+        Sim::default().supports(&first).map_err(RunError::Unsupported)?;
+        let replications = scenario.replications;
+        let (keys, unit_time) = (PointKeys::default(), Duration::from_secs(30));
+        Ok(Self { scenario, label, points, keys, folders, replications, unit_time })
+    }
+
+    /// The sweep with another longest estimated time of a unit than 30 s. A crash loses at most one
+    /// unit per thread.
+    #[must_use]
+    pub fn with_unit_time(self, unit_time: Duration) -> Self {
+        Self { unit_time, ..self }
+    }
+
+    /// Number of points.
+    #[must_use]
+    pub const fn point_count(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Files in the folders that are damaged; their results are not used.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub fn damaged(&self) -> Result<Vec<PathBuf>, Error> {
+        Ok(Store::open(&self.folders)?.damaged)
+    }
+
+    /// Computes the runs of a shard that have no stored result, and stores theirs.
+    ///
+    /// # Errors
+    /// The first run that failed, a folder that cannot be read or written, or, for a whole sweep of
+    /// up to a hundred thousand points, one that is estimated to need too much memory or time.
+    pub fn run(
+        &self,
+        shard: Shard,
+        engine: &Engine,
+        observer: &dyn Observer,
+    ) -> Result<SweepProgress, Error> {
+        if shard == Shard::ALL && self.point_count() <= ANSWER_POINTS_MAX {
+            ensure_possible(self.scenario, engine)
+                .map_err(|error| error.context(self.label.to_owned()))?;
+        }
+        trace::check(self.scenario)
+            .map_err(|error| ScenarioError { file: self.label.to_owned(), ..error })?;
+        let threads = match engine.threads {
+            0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            threads => threads,
+        };
+        let store = Store::open(&self.folders)?;
+        let planner = self.planner(&store, shard, threads)?;
+        let progress = observer.begin(self.label);
+        let folder = self.folders.first().map_or(Path::new("."), PathBuf::as_path);
+        let workers = Workers::new(planner, folder, progress.as_ref());
+        let finished = workers.run(threads)?;
+        Ok(SweepProgress { finished, interrupted: progress.is_interrupted() })
+    }
+
+    /// The numbers of the runs of a shard without a stored result, counted over all points and
+    /// replications.
+    ///
+    /// # Errors
+    /// A folder that cannot be read, or a point that is not a valid scenario.
+    pub fn missing(&self, shard: Shard) -> Result<Vec<u64>, Error> {
+        let store = Store::open(&self.folders)?;
+        Ok(self.planner(&store, shard, 1)?.missing()?)
+    }
+
+    fn planner<'s>(
+        &'s self,
+        store: &'s Store,
+        shard: Shard,
+        threads: usize,
+    ) -> anyhow::Result<Planner<'s>> {
+        let unit_seconds = self.unit_time.as_secs_f64();
+        let of = (shard, self.replications);
+        Planner::new((&self.points, &self.keys, store), of, unit_seconds, threads)
+    }
+
+    /// The answer of all stored results, as that of a run: of a point, the replications before the
+    /// first missing one count.
+    ///
+    /// # Errors
+    /// No result is stored, or one cannot be read.
+    pub fn answer(&self) -> Result<Answer, Error> {
+        let store = Store::open(&self.folders)?;
+        let points = self.points.iter().collect::<Result<Vec<ScenarioPoint>, _>>()?;
+        let mut ended = Vec::new();
+        for (number, point) in points.iter().enumerate() {
+            for (replication, run) in self.runs(&store, point)? {
+                ended.push(FinishedRun { point: number, replication, result: Ok(run) });
+            }
+        }
+        let rows = |point: usize| Sim::rows(&points[point].scenario);
+        let (backend, time) = (Sim::default(), TimeBase::Virtual);
+        let answer =
+            Answer::of_replications(self.scenario, backend.name(), time, &points, ended, rows)?;
+        Ok(answer)
+    }
+
+    fn runs(&self, store: &Store, point: &ScenarioPoint) -> anyhow::Result<Vec<(u32, Run)>> {
+        store.runs(self.keys.of(&point.scenario)?, self.replications)
+    }
+
+    /// Writes a table of a complete sweep as Parquet. Any number of points fits: a part of them is
+    /// in memory at a time.
+    ///
+    /// # Errors
+    /// A result is missing or cannot be read, or the table cannot be written.
+    pub fn write_table(&self, name: TableName, out: impl Write + Send) -> io::Result<()> {
+        self.write(name, out).map_err(tables::io_error)
+    }
+
+    fn write(&self, name: TableName, out: impl Write + Send) -> anyhow::Result<()> {
+        let store = Store::open(&self.folders)?;
+        let mut table = SweepTable::new(name, out, self.points.number_columns(), self.scenario);
+        for start in (0..self.points.len()).step_by(tables::POINTS_PER_PART) {
+            let end = self.points.len().min(start + tables::POINTS_PER_PART);
+            let points = (start..end).map(|number| self.point(&store, number));
+            let points = points.collect::<anyhow::Result<_>>()?;
+            table.write(self.label, &Answer { points, ..self.answer_without_points() })?;
+        }
+        table.finish()?;
+        Ok(())
+    }
+
+    /// The answer of a sweep with too many points for one: the tables have them.
+    #[must_use]
+    pub fn answer_without_points(&self) -> Answer {
+        Answer::without_points(self.scenario, Sim::default().name())
+    }
+
+    /// A point of the answer.
+    fn point(&self, store: &Store, number: usize) -> anyhow::Result<Point> {
+        let point = self.points.get(number)?;
+        let runs = self.runs(store, &point)?;
+        let is_complete = runs.len() == self.replications as usize;
+        anyhow::ensure!(is_complete, "point {number}: results are missing");
+        let rows: Vec<RunRows> = runs.into_iter().map(|(_, run)| run.rows).collect();
+        let names = Sim::rows(&point.scenario)?;
+        Ok(Point::of_runs(&point, &names, &rows, TimeBase::Virtual))
+    }
+}
+
+/// The missing runs as shards of `count`, in the form of `sbatch --array`: `1,4-7`.
+#[must_use]
+pub fn shards_of(missing: &[u64], count: u32) -> String {
+    let shards: std::collections::BTreeSet<u64> =
+        missing.iter().map(|run| run % u64::from(count) + 1).collect();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for shard in shards {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == shard => *last = shard,
+            _ => ranges.push((shard, shard)),
+        }
+    }
+    let range = |(first, last): &(u64, u64)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests;

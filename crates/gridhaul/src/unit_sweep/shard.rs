@@ -1,0 +1,63 @@
+//! The share of a sweep that one process computes.
+
+use std::str::FromStr;
+
+/// Every `of`-th run of a sweep, beginning with the run `number` (from 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    number: u32,
+    of: u32,
+}
+
+impl Shard {
+    /// The whole sweep.
+    pub const ALL: Self = Self { number: 1, of: 1 };
+
+    /// A shard; `None` if the number is not between 1 and `of`.
+    #[must_use]
+    pub fn new(number: u32, of: u32) -> Option<Self> {
+        (1..=of).contains(&number).then_some(Self { number, of })
+    }
+
+    /// The first run from `start` on that belongs to the shard, counted over all points and
+    /// replications.
+    pub(super) const fn next(self, start: u64) -> u64 {
+        let (of, wanted) = (self.of as u64, (self.number - 1) as u64);
+        start + (wanted + of - start % of) % of
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let numbers = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        numbers.and_then(|(number, of)| Self::new(number, of)).ok_or_else(|| {
+            "expected NUMBER/COUNT with a number from 1 to the count, such as 3/100".to_owned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_belongs_to_one_shard() {
+        let shards: Vec<Shard> = (1..=3).map(|number| Shard::new(number, 3).unwrap()).collect();
+        for run in 0..20 {
+            let is_own = |shard: &&Shard| shard.next(run) == run;
+            assert_eq!(shards.iter().filter(is_own).count(), 1, "{run}");
+        }
+        assert_eq!((shards[1].next(0), shards[1].next(1), shards[1].next(2)), (1, 1, 4));
+        assert_eq!(Shard::ALL.next(7), 7);
+    }
+
+    #[test]
+    fn a_shard_is_a_number_and_a_count() {
+        assert_eq!("3/100".parse(), Ok(Shard { number: 3, of: 100 }));
+        for text in ["0/3", "4/3", "1", "a/b", "1/0"] {
+            assert!(text.parse::<Shard>().is_err_and(|error| error.contains("3/100")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Results of runs in files: one file per unit, written under a temporary name and then renamed, so
+//! that a crash leaves complete files only.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use gridhaul_scenario::answer::{Run, RunRows, Warning};
+use serde::{Deserialize, Serialize};
+
+use super::point_key::{PROGRAM, PointKey};
+
+/// The results of all valid files of some folders. Only their headers are in memory.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    files: Vec<PathBuf>,
+    entries: BTreeMap<PointKey, Vec<Entry>>,
+    /// Files that are damaged.
+    pub(super) damaged: Vec<PathBuf>,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub(super) struct UnitRun {
+    pub(super) point: PointKey,
+    pub(super) replication: u32,
+    pub(super) run: Run,
+}
+
+/// Consecutive replications of a point in a file.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    file: u32,
+    first: u32,
+    count: u32,
+    at: u64,
+    bytes: u64,
+}
+
+/// The first line of a file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    gridhaul: String,
+    program: String,
+    backend: String,
+    /// Bytes after the header: a shorter file is damaged.
+    bytes: u64,
+    entries: Vec<HeaderEntry>,
+}
+
+/// Consecutive replications of a point, and the place of their lines after the header.
+#[derive(Debug, Serialize, Deserialize)]
+struct HeaderEntry {
+    point: String,
+    first: u32,
+    count: u32,
+    at: u64,
+    bytes: u64,
+}
+
+/// A line of a file.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredRun {
+    rows: RunRows,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
+}
+
+const PREFIX: &str = "unit-";
+const ENDING: &str = ".jsonl";
+
+impl Store {
+    /// Reads the headers of all files in the folders. A folder may be absent.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub(super) fn open(folders: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut store = Self::default();
+        for folder in folders {
+            let entries = match fs::read_dir(folder) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                found => found.with_context(|| format!("cannot read {}", folder.display()))?,
+            };
+            let mut paths = Vec::new();
+            for entry in entries {
+                let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with(PREFIX) && name.ends_with(ENDING) {
+                    paths.push(entry.path());
+                }
+            }
+            paths.sort();
+            for path in paths {
+                if store.add(&path).is_none() {
+                    store.damaged.push(path);
+                }
+            }
+        }
+        Ok(store)
+    }
+
+    /// Adds the entries of a file; `None` if it is damaged.
+    fn add(&mut self, path: &Path) -> Option<()> {
+        let file = File::open(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        let mut line = String::new();
+        BufReader::new(file).read_line(&mut line).ok()?;
+        let header: Header = serde_json::from_str(&line).ok()?;
+        let start = line.len() as u64;
+        if length != start + header.bytes {
+            return None;
+        }
+        let number = self.files.len() as u32;
+        self.files.push(path.to_owned());
+        for HeaderEntry { point, first, count, at, bytes } in header.entries {
+            let entry = Entry { file: number, first, count, at: start + at, bytes };
+            self.entries.entry(point.parse().ok()?).or_default().push(entry);
+        }
+        Some(())
+    }
+
+    /// Whether the result of a replication is stored.
+    pub(super) fn has(&self, point: PointKey, replication: u32) -> bool {
+        self.entries
+            .get(&point)
+            .is_some_and(|entries| entries.iter().any(|entry| entry.has(replication)))
+    }
+
+    /// The stored results of a point among its first `count` replications, in their order.
+    ///
+    /// # Errors
+    /// A file cannot be read or is damaged.
+    pub(super) fn runs(&self, point: PointKey, count: u32) -> anyhow::Result<Vec<(u32, Run)>> {
+        let mut runs: Vec<(u32, Run)> = Vec::new();
+        for entry in self.entries.get(&point).into_iter().flatten() {
+            let path = &self.files[entry.file as usize];
+            let read = || entry.read(path);
+            for (replication, run) in read().with_context(|| {
+                format!("cannot read the results in {}; remove this file", path.display())
+            })? {
+                if replication < count {
+                    runs.push((replication, run));
+                }
+            }
+        }
+        // Shards that overlap have the same result twice.
+        runs.sort_by_key(|(replication, _)| *replication);
+        runs.dedup_by_key(|(replication, _)| *replication);
+        Ok(runs)
+    }
+}
+
+impl Entry {
+    const fn has(&self, replication: u32) -> bool {
+        replication >= self.first && replication - self.first < self.count
+    }
+
+    fn read(&self, path: &Path) -> anyhow::Result<Vec<(u32, Run)>> {
+        let mut bytes = vec![0; self.bytes as usize];
+        File::open(path)?.read_exact_at(&mut bytes, self.at)?;
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let runs = lines.zip(self.first..).map(|(line, replication)| {
+            let StoredRun { rows, warnings } = serde_json::from_slice(line)?;
+            Ok((replication, Run { rows, warnings, ..Run::default() }))
+        });
+        let runs: Vec<(u32, Run)> = runs.collect::<anyhow::Result<_>>()?;
+        if runs.len() != self.count as usize {
+            return Err(anyhow!("{} of {} lines", runs.len(), self.count));
+        }
+        Ok(runs)
+    }
+}
+
+/// Writes a unit to a file of a folder, which is created.
+///
+/// # Errors
+/// The folder or the file cannot be written.
+pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
+    let Some(first) = runs.first() else { return Ok(()) };
+    let mut body = Vec::new();
+    let mut entries: Vec<HeaderEntry> = Vec::new();
+    for UnitRun { point, replication, run } in runs {
+        let at = body.len() as u64;
+        let stored = StoredRun { rows: run.rows.clone(), warnings: run.warnings.clone() };
+        serde_json::to_writer(&mut body, &stored)?;
+        body.push(b'\n');
+        let (point, end) = (point.to_string(), body.len() as u64);
+        match entries.last_mut() {
+            Some(last) if last.point == point && last.first + last.count == *replication => {
+                last.count += 1;
+                last.bytes = end - last.at;
+            }
+            _ => entries.push(HeaderEntry {
+                point,
+                first: *replication,
+                count: 1,
+                at,
+                bytes: end - at,
+            }),
+        }
+    }
+    let header = Header {
+        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
+        program: PROGRAM.to_owned(),
+        backend: "sim".to_owned(),
+        bytes: body.len() as u64,
+        entries,
+    };
+    // A unit that begins with the same run may have another length.
+    let name = format!("{PREFIX}{}-{}-{}{ENDING}", first.point, first.replication, runs.len());
+    replace(folder, &name, &[&serde_json::to_vec(&header)?, b"\n", &body])
+        .with_context(|| format!("cannot write {}", folder.join(&name).display()))
+}
+
+/// Writes a file under a temporary name, and renames it when its contents are on the disk.
+fn replace(folder: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let partial = folder.join(format!(".{name}.partial-{}", std::process::id()));
+    let written = File::create(&partial).and_then(|mut file| {
+        parts.iter().try_for_each(|part| file.write_all(part))?;
+        file.sync_data()
+    });
+    let moved = written.and_then(|()| fs::rename(&partial, folder.join(name)));
+    if moved.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gridhaul_scenario::answer::{DelayCounts, Metric};
+    use gridhaul_scenario::units::Duration;
+
+    fn key(digit: char) -> PointKey {
+        digit.to_string().repeat(32).parse().unwrap()
+    }
+
+    fn run(goodput: f64) -> Run {
+        let mut delays = DelayCounts::default();
+        delays.add(Duration::from_nanos(1_234_567_891), 3);
+        let rows = RunRows {
+            flows: vec![vec![(Metric::Goodput, goodput), (Metric::RttMean, 0.1 + 0.2)]],
+            links: vec![vec![]],
+            delays: vec![Some(delays), None],
+            ..RunRows::default()
+        };
+        let warnings = vec![Warning { about: "a".into(), message: "b \"c\"".into() }];
+        Run { rows, warnings, ..Run::default() }
+    }
+
+    fn unit(point: char, replications: std::ops::Range<u32>) -> Vec<UnitRun> {
+        let run = |replication| UnitRun {
+            point: key(point),
+            replication,
+            run: run(f64::from(replication) / 3.0),
+        };
+        replications.map(run).collect()
+    }
+
+    #[test]
+    fn results_read_back_to_the_last_bit() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("units");
+        let mut runs = unit('a', 2..5);
+        runs.extend(unit('b', 0..1));
+        write(&folder, &runs).unwrap();
+        write(&folder, &unit('a', 0..2)).unwrap();
+        let store = Store::open(&[folder.clone(), dir.path().join("absent")]).unwrap();
+        assert!(store.has(key('a'), 0) && store.has(key('a'), 4) && !store.has(key('a'), 5));
+        let found = store.runs(key('a'), 4).unwrap();
+        let numbers: Vec<u32> = found.iter().map(|(replication, _)| *replication).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        for (replication, found) in found {
+            let expected = run(f64::from(replication) / 3.0);
+            assert_eq!((found.rows, found.warnings), (expected.rows, expected.warnings));
+        }
+        assert!(store.runs(key('c'), 4).unwrap().is_empty());
+        // No temporary file is left.
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_damaged_file_has_no_results() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), &unit('a', 0..3)).unwrap();
+        let path = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+        let text = fs::read(&path).unwrap();
+        for cut in [0, 10, text.len() / 2, text.len() - 1] {
+            fs::write(&path, &text[..cut]).unwrap();
+            let store = Store::open(&[dir.path().to_owned()]).unwrap();
+            assert!(!store.has(key('a'), 0), "{cut} bytes");
+            assert_eq!(store.damaged, std::slice::from_ref(&path));
+        }
+    }
+
+    #[test]
+    fn overlapping_units_count_once() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), &unit('a', 0..3)).unwrap();
+        write(dir.path(), &unit('a', 1..5)).unwrap();
+        let store = Store::open(&[dir.path().to_owned()]).unwrap();
+        assert_eq!(store.runs(key('a'), 100).unwrap().len(), 5);
+    }
+}
