@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
 const SIMULATOR: [&str; 4] =
     ["gridhaul-scenario/src", "gridhaul-core/src", "gridhaul-data/src", "gridhaul-sim/src"];
 
-/// The 64-bit FNV-1a hash (RFC 9923).
+/// The 64-bit FNV-1a hash.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 

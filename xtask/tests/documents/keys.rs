@@ -39,7 +39,7 @@ pub(crate) struct Vocabulary {
 impl Vocabulary {
     pub(crate) fn read(repository: &Repository) -> Self {
         let schema = repository.read("docs/reference/scenario.schema.json");
-        let pages = ["answer", "series", "events"]
+        let pages = ["answer", "series", "tables", "events"]
             .map(|name| repository.page(&format!("docs/reference/{name}.md")));
         let relay = repository.read("docs/reference/relay.schema.json");
         let parsed = |text: &str| serde_json::from_str(text).expect("the schema is JSON");

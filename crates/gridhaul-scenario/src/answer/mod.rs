@@ -84,8 +84,8 @@ pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
     /// Swept values as numbers in base units, by `<key>_<unit>`: for the key `link.a.both.delay`
-    /// and the value `40 ms`, `link.a.both.delay_s` has the number 0.04. Truth values, names, words
-    /// and tables have none.
+    /// and the value `40 ms`, the name that ends in `delay_s` has the number 0.04. Truth values,
+    /// names, words and tables have none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub numbers: IndexMap<String, f64>,
     /// Whether no random number influences the results of this point: all its replications are

@@ -207,8 +207,8 @@ series](series.md) have tables of their own.
 
 After `point`, each table has two columns for a swept key: first a column of text with the name of
 the key and the value as in the scenario, such as `link.feeder.both.delay` and `40 ms`, and after
-all texts a column of numbers (double) whose name ends in the unit, such as
-`link.feeder.both.delay_s` and 0.04. Truth values, names, words such as `unlimited` and whole tables
+all texts a column of numbers (double) with the name of the key, `_` and the unit, such as 0.04 in
+the column that ends in `delay_s`. Truth values, names, words such as `unlimited` and whole tables
 of a scenario have no number. A key whose values have different units, such as `50 packets` and
 `64 kB`, has a column for each unit. Whole numbers above 2^53 are exact only in the text.
 

@@ -8,8 +8,7 @@ pub enum TableError {
     /// The answer has the means of the replications, and not their values.
     #[error(
         "{answer}: point {point} has the means of {count} replications, and not the value of \
-         each\n  help: run the scenario again with --each-replication, or with \
-         `record.each_replication = true`"
+         each\n  help: run the scenario again with `record.each_replication = true`"
     )]
     NoReplications {
         /// Label of the answer.

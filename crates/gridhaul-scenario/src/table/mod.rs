@@ -148,7 +148,7 @@ mod tests {
         answer.remove_replications();
         let answers = [("a".to_owned(), &answer)];
         let error = Table::new(TableName::Replications, &answers, &[]).unwrap_err();
-        assert!(error.to_string().contains("--each-replication"), "{error}");
+        assert!(error.to_string().contains("record.each_replication"), "{error}");
     }
 
     #[test]
