@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use gridhaul_scenario::answer::{
-    LossReason, LostMessage, Recording, RecordingFile, Series, WindowSample,
-};
+use gridhaul_scenario::answer::{LostMessage, Recording, RecordingFile, Series, WindowSample};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::flow::{Ends, Flow};
@@ -120,14 +118,8 @@ impl Recorder {
     }
 
     /// A message over TCP of a flow has not arrived at the end of the run.
-    pub(crate) fn on_undelivered(
-        &mut self,
-        ready: Instant,
-        (row, flow): (u32, u32),
-        reason: LossReason,
-    ) {
-        let member = self.member(row, flow);
-        self.recording.on_lost(LostMessage { ready, flow: row, member, lost: None, reason });
+    pub(crate) fn on_undelivered(&mut self, message: LostMessage) {
+        self.recording.on_lost(message);
     }
 
     /// The tables.

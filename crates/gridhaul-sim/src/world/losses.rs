@@ -66,7 +66,9 @@ impl World {
             let Some(app) = &flow.app else { continue };
             let reason = reason_of_undelivered(flow);
             for ready in app.undelivered(&self.in_flight) {
-                recorder.on_undelivered(ready, (flow.row, number), reason);
+                let (row, member) = (flow.row, recorder.member(flow.row, number));
+                let message = LostMessage { ready, flow: row, member, lost: None, reason };
+                recorder.on_undelivered(message);
             }
         }
         let first = self.aggregators.first_flow as usize;
@@ -76,7 +78,9 @@ impl World {
                 // The chunks of a byte stream are no messages.
                 if message.ready != Instant::NEVER {
                     let row = self.flows[message.origin as usize].row;
-                    recorder.on_undelivered(message.ready, (row, message.origin), reason);
+                    let (ready, member) = (message.ready, recorder.member(row, message.origin));
+                    let message = LostMessage { ready, flow: row, member, lost: None, reason };
+                    recorder.on_undelivered(message);
                 }
             }
         }

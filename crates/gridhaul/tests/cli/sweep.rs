@@ -44,9 +44,10 @@ fn succeeded(done: &Done) {
     assert_eq!(done.code, Some(0), "{done:?}");
 }
 
-/// Kills a sweep with `runs` runs at this many moments, and compares its tables with those of a
-/// sweep that was not interrupted.
-fn kill_and_resume((points, replications): (u32, u32), kills: u32) {
+/// Kills a sweep of points with two replications each at this many moments, and compares its tables
+/// with those of a sweep that was not interrupted.
+fn kill_and_resume(points: u32, kills: u32) {
+    let replications = 2;
     let desk = Desk::new().file("lossy.toml", lossy());
     let sweep = sweep(points, replications) + " -q";
     let mut moments = 0x9e37_79b9_u32;
@@ -80,13 +81,13 @@ fn kill_and_resume((points, replications): (u32, u32), kills: u32) {
 
 #[test]
 fn a_killed_sweep_resumes_and_has_the_same_tables() {
-    kill_and_resume((40, 2), 3);
+    kill_and_resume(40, 3);
 }
 
 #[test]
 #[ignore = "minutes; `cargo test -p gridhaul --test cli a_sweep_of_500 -- --ignored`"]
 fn a_sweep_of_500_units_survives_50_kills() {
-    kill_and_resume((250, 2), 50);
+    kill_and_resume(250, 50);
 }
 
 #[test]
