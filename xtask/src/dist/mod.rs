@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     if options.check { check::in_empty_system(&package) } else { Ok(()) }
 }
 
-/// What is released, and when: nothing in a package depends on the time or place of its making.
+/// Version and time of a release: nothing in a package depends on the time or place of its making.
 struct Release {
     version: String,
     /// Time of the commit, in seconds since 1970, for the dates of files.

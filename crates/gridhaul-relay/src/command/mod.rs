@@ -188,9 +188,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Drain(args) => drain(args),
         Command::PackageFiles(args) => {
             let written = write_package_files(&Cli::command(), &args.folder);
-            written.map_err(|error| {
-                CommandError::Usage(format!("{}: {error}", args.folder.display()))
-            })
+            written
+                .map_err(|error| CommandError::Usage(format!("{}: {error}", args.folder.display())))
         }
         Command::Log(LogCommand::List(file)) => list_log(&file.file),
         Command::Log(LogCommand::Verify(file)) => {
