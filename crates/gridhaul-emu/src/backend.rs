@@ -15,7 +15,7 @@ use crate::kernel_congestion_control::{self, KernelCongestionControls};
 use crate::link_emulator::{BridgeStates, Emulator, EmulatorOutcome};
 use crate::network::{NetworkPlan, Testbed};
 use crate::outcome;
-use crate::relay::{Bridges, ProxyCounters, Relays};
+use crate::relay::{Bridges, ProxyCounters, Relays, Routers};
 use crate::thread_wakeup::WakeupSchedule;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::unsupported::unsupported_keys;
@@ -127,6 +127,7 @@ impl Emu {
         let testbed = Testbed::build(plan)?;
         let mut relays = Relays::start(scenario, plan, &testbed, &controls)?;
         let mut bridges = Bridges::start(scenario, plan, &testbed)?;
+        let mut routers = Routers::start(scenario, plan, &testbed)?;
         let states = BridgeStates::running(plan.proxies.len());
         let kernel = (&testbed, &controls);
         let traffic = Traffic::new(scenario, plan, kernel, &relays, replication, progress)?;
@@ -140,6 +141,7 @@ impl Emu {
             return Ok(None);
         }
         relays.check()?;
+        routers.check()?;
         let mut rows = outcome::rows(scenario, plan, &emulated, &traffic);
         for counters in counters {
             let (flow, sent) = (counters.flow, counters.retransmissions);
@@ -154,6 +156,7 @@ impl Emu {
             outcome::disturbances(scenario, plan, &emulated, &traffic, corrected);
         disturbances.extend(relays.disturbance());
         disturbances.extend(bridges.disturbance());
+        disturbances.extend(routers.disturbance());
         let disturbed = !disturbances.is_empty();
         warnings.append(&mut disturbances);
         warnings.extend(outcome::aborted_connections(scenario, &traffic));

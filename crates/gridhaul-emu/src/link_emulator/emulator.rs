@@ -228,8 +228,7 @@ impl<'a> Emulator<'a> {
         let bytes = packet.len() as u32;
         let flow = usize::from(header.to.flow);
         let data = header.is_forward() && header.payload > 0;
-        let path = &self.plan.flows[flow].paths[usize::from(!header.is_forward())];
-        if data && path.first() == self.plan.ports[port].leads.as_ref() {
+        if data && self.plan.ports[port].node == self.plan.flows[flow].node(FlowEnd::From) {
             self.counters[flow].data.on_sent(bytes);
         }
         if let Some(capture) = &mut self.links.links.entry_mut(direction).observer.capture {
@@ -314,8 +313,9 @@ impl<'a> Emulator<'a> {
         }
         let row_counters = &mut self.counters[usize::from(header.to.flow)];
         let flow = &self.plan.flows[usize::from(header.to.flow)];
-        let path = &flow.paths[usize::from(!header.is_forward())];
-        let last = path.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
+        // A hybrid router may send packets over other links than those of the path.
+        let has_path = !flow.paths[usize::from(!header.is_forward())].is_empty();
+        let last = has_path && self.plan.ports[arrival].node == flow.node(header.to.side);
         let data = header.is_forward() && header.payload > 0;
         if data && !outcome.is_duplicate() {
             row_counters.data.delay_ns += left.since(offered).as_nanos();

@@ -6,6 +6,7 @@ mod plan;
 mod ports;
 mod proxies;
 mod relays;
+mod routers;
 mod shaper;
 mod testbed;
 
@@ -15,4 +16,5 @@ pub(crate) use plan::{FlowLayout, NetworkPlan};
 pub(crate) use ports::{aggregator_port, server_port};
 pub(crate) use proxies::{ProxyLayout, ServedFlow};
 pub(crate) use relays::RelayLayout;
+pub(crate) use routers::RouterLayout;
 pub(crate) use testbed::Testbed;

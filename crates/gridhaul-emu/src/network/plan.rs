@@ -13,6 +13,7 @@ use super::address::{Address, AddressFamily, FlowEnd};
 use super::link_device::LinkDevice;
 use super::proxies::{self, ProxyLayout};
 use super::relays::{self, RelayLayout};
+use super::routers::{self, RouterLayout};
 use super::shaper::token_bucket;
 use crate::socket_config::kernel_mss;
 
@@ -23,12 +24,15 @@ pub(crate) struct NetworkPlan {
     pub nodes: Vec<String>,
     /// Devices, two for each link: at its `from` node, then at its `to` node.
     pub ports: Vec<LinkDevice>,
-    /// One for each flow of the scenario, then one for the upstream connections of each aggregator.
+    /// One for each flow of the scenario, then one for the upstream connections of each aggregator,
+    /// and one for the probes of each pair of hybrid routers.
     pub flows: Vec<FlowLayout>,
     /// Aggregators, which are relay daemons.
     pub relays: Vec<RelayLayout>,
     /// Proxies, which are relay daemons as well.
     pub proxies: Vec<ProxyLayout>,
+    /// Hybrid routers, which are relay daemons as well.
+    pub routers: Vec<RouterLayout>,
     /// The directions of all links.
     pub directions: Directions,
     /// The device at which the directions of each row end.
@@ -93,6 +97,7 @@ impl NetworkPlan {
             flows.push(FlowLayout::new(scenario, name, flow, [node(&flow.from), node(&flow.to)])?);
         }
         let relays = relays::add_relays(scenario, &mut flows)?;
+        let routers = routers::add_routers(scenario, &mut flows);
         let nodes = scenario.node.keys().cloned().collect();
         // Rows are in the order of links, forward before reverse, like ports.
         let leads = ports.iter().enumerate().filter(|(_, port)| port.leads.is_some());
@@ -100,11 +105,24 @@ impl NetworkPlan {
         let shapers = scenario.shapers().map(|(_, hop, shaper)| {
             (port_number(&hop, false), token_bucket(scenario, shaper, &flows))
         });
-        let shapers = shapers.collect();
+        // A hybrid router has the shapers of its links.
+        let is_of_router = |port: &usize| routers.iter().any(|router| router.ports.contains(port));
+        let shapers = shapers.filter(|(port, _)| !is_of_router(port)).collect();
         let directions = Directions::new(scenario);
         let proxies = proxies::proxies(scenario, &ports)?;
         let frames = None;
-        Ok(Self { nodes, ports, flows, relays, proxies, directions, arrivals, shapers, frames })
+        Ok(Self {
+            nodes,
+            ports,
+            flows,
+            relays,
+            proxies,
+            routers,
+            directions,
+            arrivals,
+            shapers,
+            frames,
+        })
     }
 
     /// Makes all links Ethernet links, which carry the frames of the first member of a flow. Its
@@ -221,7 +239,8 @@ impl NetworkPlan {
     /// Routes to the ends of flows at other nodes; their source addresses must be assigned.
     fn add_routes(&self, node: usize, commands: &mut IpCommands) {
         for (number, flow, side) in self.ends().filter(|(_, flow, side)| flow.node(*side) != node) {
-            let Some(device) = self.device_towards(flow, side as usize, node) else { continue };
+            let Some(port) = self.port_towards(flow, side, node) else { continue };
+            let device = &self.ports[port].device;
             let own = SIDES.into_iter().find(|own| flow.node(*own) == node);
             commands.add_route(&Route {
                 destination: Address::block(number as u16, side, flow.family),
@@ -233,16 +252,22 @@ impl NetworkPlan {
     }
 
     /// Both ends of all flows, each with the number of the flow.
-    fn ends(&self) -> impl Iterator<Item = (usize, &FlowLayout, FlowEnd)> {
+    pub(super) fn ends(&self) -> impl Iterator<Item = (usize, &FlowLayout, FlowEnd)> {
         let flows = self.flows.iter().enumerate();
         flows.flat_map(|(number, flow)| SIDES.map(|side| (number, flow, side)))
     }
 
-    /// The device through which this node reaches an end of a flow, if the node is on its path.
-    fn device_towards(&self, flow: &FlowLayout, end: usize, node: usize) -> Option<&str> {
+    /// Index of the device through which this node reaches an end of a flow, if the node is on its
+    /// path.
+    pub(super) fn port_towards(
+        &self,
+        flow: &FlowLayout,
+        side: FlowEnd,
+        node: usize,
+    ) -> Option<usize> {
         // The forward path leads to the `to` end, the reverse path to the `from` end.
-        let mut ports = flow.paths[1 - end].iter().map(|hop| self.port(hop, false));
-        ports.find(|port| port.node == node).map(|port| port.device.as_str())
+        let mut ports = flow.paths[1 - side as usize].iter().map(|hop| port_number(hop, false));
+        ports.find(|port| self.ports[*port].node == node)
     }
 
     /// The device at the start or at the end of a hop.
@@ -308,7 +333,7 @@ impl FlowLayout {
     }
 
     /// The node of an end.
-    fn node(&self, side: FlowEnd) -> usize {
+    pub(crate) fn node(&self, side: FlowEnd) -> usize {
         self.ends[side as usize]
     }
 

@@ -1,10 +1,11 @@
-//! The aggregators and proxies of a run: relay daemons (`gridhaul-relay`) as child processes in the
-//! namespaces of their nodes.
+//! The aggregators, proxies and hybrid routers of a run: relay daemons (`gridhaul-relay`) as child
+//! processes in the namespaces of their nodes.
 
 mod bridges;
 mod configuration;
 mod counters;
 mod process;
+mod routers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use crate::network::{NetworkPlan, RelayLayout, Testbed};
 
 pub(crate) use bridges::{Bridges, ProxyCounters};
 pub(crate) use counters::TcpCounters;
+pub(crate) use routers::Routers;
 
 /// The relay daemons of a run. Dropping this value ends them and removes their logs.
 #[derive(Debug)]

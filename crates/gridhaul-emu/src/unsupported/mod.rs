@@ -31,7 +31,9 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         reject(key, &reason);
     }
     let aggregators = scenario.node.values().filter(|node| node.aggregator.is_some()).count();
-    if scenario.flow.len() + aggregators > FLOWS_MAX {
+    // Two routers have the addresses of a flow.
+    let router_pairs = scenario.hybrid_routers().count() / 2;
+    if scenario.flow.len() + aggregators + router_pairs > FLOWS_MAX {
         reject(
             "flow".to_owned(),
             &format!(
@@ -76,12 +78,18 @@ pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupporte
     let daemons = scenario.node.iter().flat_map(|(name, node)| {
         let is_proxy = node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None);
         let aggregator = node.aggregator.is_some().then_some("aggregator");
-        let kinds = aggregator.into_iter().chain(is_proxy.then_some("proxy"));
+        let is_router = node.router.as_ref().is_some_and(|router| router.on);
+        let others = [is_proxy.then_some("proxy"), is_router.then_some("router")];
+        let kinds = aggregator.into_iter().chain(others.into_iter().flatten());
         kinds.map(move |kind| Unsupported {
             key: format!("node.{name}.{kind}"),
             reason: format!(
                 "start relays yourself in a network without {}: remove this key",
-                if kind == "proxy" { "proxies" } else { "aggregators" }
+                match kind {
+                    "proxy" => "proxies",
+                    "router" => "hybrid routers",
+                    _ => "aggregators",
+                }
             ),
         })
     });

@@ -10,6 +10,7 @@ mod medium;
 mod pair;
 mod proxy;
 mod relay;
+mod router;
 mod shaper;
 mod tcp;
 

@@ -30,6 +30,9 @@ pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
         unsupported.node(&format!("node.{name}"), node, rules);
         unsupported.proxy(&format!("node.{name}"), node);
     }
+    for key in scenario.hybrid_router_keys() {
+        unsupported.key(&key, "not in the equations; use backend `emu`");
+    }
     for (name, link) in &scenario.link {
         if link.medium.is_some() {
             let key = format!("link.{name}.medium");

@@ -97,6 +97,11 @@ impl Path {
                 if is_forward { path.forward.push(entry) } else { path.reverse.push(entry) }
             }
         }
+        unsupported.extend(scenario.hybrid_router_keys().map(|key| Unsupported {
+            key,
+            reason:
+                "the steady-state formulas exclude hybrid routers; use backend `emu`".to_owned(),
+        }));
         for entry in path.forward.iter().chain(&path.reverse) {
             reject_long_outages(scenario, entry, path.rtt_s(), &mut unsupported);
         }

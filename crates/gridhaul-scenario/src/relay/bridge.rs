@@ -72,6 +72,10 @@ pub struct BridgeRule {
     /// `ack`: longest time for which an acknowledgement waits for a newer one that supersedes it.
     #[serde(default = "ten_milliseconds")]
     pub max_ack_delay: Duration,
+    /// `ack`: whether the goodput is compared with that without the filter, for some seconds of
+    /// each minute. A connection that is faster without the filter is left alone.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub compare_goodput: bool,
     /// `split`, `reflect`: congestion control of the proxy. Absent: CUBIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<CongestionControlAlgorithm>,
@@ -97,6 +101,7 @@ impl BridgeRule {
                 "buffer" => self.buffer = sixty_four_kibibytes(),
                 "toward" => self.toward = None,
                 "max_ack_delay" => self.max_ack_delay = ten_milliseconds(),
+                "compare_goodput" => self.compare_goodput = true,
                 "congestion_control" => self.congestion_control = None,
                 _ => self.delayed_ack = false,
             }
@@ -214,6 +219,7 @@ fn ineffective_keys(rule: &BridgeRule) -> Vec<&'static str> {
         ),
         ("toward", rule.toward.is_some(), matches!(mode, Snoop | Ack)),
         ("max_ack_delay", rule.max_ack_delay != ten_milliseconds(), mode == Ack),
+        ("compare_goodput", !rule.compare_goodput, mode == Ack),
         ("congestion_control", rule.congestion_control.is_some(), terminates),
         ("delayed_ack", rule.delayed_ack, terminates),
     ];
@@ -222,6 +228,10 @@ fn ineffective_keys(rule: &BridgeRule) -> Vec<&'static str> {
 
 const fn yes() -> bool {
     true
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 const fn one_hundred_thousand() -> u32 {
     100_000

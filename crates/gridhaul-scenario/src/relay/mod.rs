@@ -32,7 +32,7 @@ pub use framing::{
 pub use port_range::PortRange;
 pub use prefix::AddressPrefix;
 pub use router::{
-    OpeningSide, PacketMatch, RouterClass, RouterConfig, RouterLink, RouterShaper, RouterShare,
+    PacketMatch, RouterClass, RouterConfig, RouterLink, RouterShaper, RouterShare,
     TransportProtocol, network_prefixes,
 };
 pub use split::{SplitConfig, SplitLeg, SplitListener};

@@ -1,8 +1,8 @@
-//! Nodes: hosts, routers, aggregators and proxies.
+//! Nodes: hosts, routers, aggregators, proxies and hybrid routers.
 
 use serde::{Deserialize, Serialize};
 
-use super::{IpVersion, Proxy};
+use super::{HybridRouter, IpVersion, Proxy};
 use crate::units::{BufferLimit, Duration};
 
 /// A node, or a group of equal nodes.
@@ -24,6 +24,9 @@ pub struct Node {
     /// `ack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
+    /// Makes the node a hybrid router, which sends packets over one of several links to its peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<HybridRouter>,
 }
 
 /// An aggregator: buffer and upstream connection.
@@ -64,7 +67,7 @@ pub enum FullBufferPolicy {
 
 impl Default for Node {
     fn default() -> Self {
-        Self { count: 1, aggregator: None, proxy: None }
+        Self { count: 1, aggregator: None, proxy: None, router: None }
     }
 }
 

@@ -57,6 +57,8 @@ fn rule(
         buffer: proxy.buffer,
         toward: Some(toward),
         max_ack_delay: proxy.max_ack_delay,
+        // The simulator has no such comparison.
+        compare_goodput: false,
         congestion_control: Some(stack.congestion_control),
         delayed_ack: !stack.delayed_ack.is_zero(),
     };

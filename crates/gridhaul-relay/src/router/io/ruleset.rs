@@ -4,9 +4,8 @@
 use std::net::IpAddr;
 
 use gridhaul_linux::{Htb, MarkRule};
-use gridhaul_scenario::relay::{
-    OpeningSide, PacketMatch, RouterConfig, TransportProtocol, network_prefixes,
-};
+use gridhaul_scenario::relay::{PacketMatch, RouterConfig, TransportProtocol, network_prefixes};
+use gridhaul_scenario::scenario::OpeningSide;
 
 /// The table, of which a network namespace has one.
 pub(super) const TABLE: &str = "inet gridhaul_router";

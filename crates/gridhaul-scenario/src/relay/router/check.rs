@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use super::{PacketMatch, RouterConfig, RouterLink, RouterShaper, TransportProtocol};
 use crate::relay::prefix::{parse_prefix, prefix_error};
+use crate::scenario::router_times::{detection_time_error, hold_time_error, probe_interval_error};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
-use crate::units::Duration;
 
 /// Marks of packets have one byte for the link.
 const LINKS_MAX: usize = 8;
@@ -104,27 +104,21 @@ fn check_addresses(router: &RouterConfig, found: &mut Vec<Diagnostic>) {
 }
 
 fn check_times(router: &RouterConfig, found: &mut Vec<Diagnostic>) {
-    let limits = [
-        ("detection_time", router.detection_time, 300, 60_000, "1 s"),
-        ("hold_time", router.hold_time, 1_000, 600_000, "6 s"),
+    let limited = [
+        ("detection_time", detection_time_error(router.detection_time), "1 s"),
+        ("hold_time", hold_time_error(router.hold_time), "6 s"),
     ];
-    for (key, time, minimum, maximum, usual) in limits {
-        let [least, largest] = [minimum, maximum].map(Duration::from_millis);
-        if !(least..=largest).contains(&time) {
-            let message = format!("{time} is not between {least} and {largest}");
+    for (key, error, usual) in limited {
+        if let Some(message) = error {
             let remedy = format!("a usual value is \"{usual}\"");
             found.push(Diagnostic::new(format!("router.{key}"), message, remedy));
         }
     }
     for (name, link) in &router.link {
-        let [least, largest] = [Duration::from_millis(20), router.detection_time / 5];
-        let interval = link.probe_interval;
-        if interval < least || interval > largest {
+        if let Some(message) = probe_interval_error(link.probe_interval, router.detection_time) {
             found.push(Diagnostic::new(
                 format!("router.link.{name}.probe_interval"),
-                format!(
-                    "{interval} is not between {least} and a fifth of detection_time ({largest})"
-                ),
+                message,
                 "increase router.detection_time for a link that carries fewer probes",
             ));
         }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::OpeningSide;
 use crate::units::{BitRate, Bytes, Duration, QueueLimit};
 
 pub(super) use check::check;
@@ -142,17 +143,6 @@ pub struct PacketMatch {
     /// IP prefixes of the destination address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-}
-
-/// Side of a hybrid router that opens connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum OpeningSide {
-    /// The hosts on the side of this router, and the router itself.
-    ThisSide,
-    /// The hosts on the side of the peer.
-    Peer,
 }
 
 /// A protocol above IP.

@@ -2,6 +2,7 @@
 
 mod aqm;
 mod flow;
+mod hybrid_router;
 mod ip;
 mod link;
 mod load;
@@ -226,6 +227,9 @@ impl Report<'_> {
             }
             if let Some(proxy) = &node.proxy {
                 self.proxy(name, node, proxy);
+            }
+            if let Some(router) = &node.router {
+                self.hybrid_router(name, node, router);
             }
         }
     }

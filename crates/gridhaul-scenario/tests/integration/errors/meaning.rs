@@ -59,6 +59,18 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
          crash = [{ at = \"1 s\", down = \"5 s\" }, { at = \"3 s\" }]",
     ),
     (
+        "hybrid router without a peer, and with other links",
+        "[node.head]",
+        "[node.head.router]\npeer = \"meter\"\nlinks = [\"feeder\", \"feder\", \"feeder\"]",
+    ),
+    (
+        "hybrid router with wrong times and classes",
+        "[node.meter]\n\n[node.head]",
+        "[node.meter.router]\npeer = \"head\"\nlinks = [\"feeder\"]\n[node.head.router]\n\
+         peer = \"meter\"\nlinks = [\"feeder\"]\nprobe_interval = \"500 ms\"\nhold_time = \"0 s\"\n\
+         class.a = { links = [\"spare\"] }\nclass.b = { flows = [\"read\"], links = [] }",
+    ),
+    (
         "synchronised with start_spread",
         "load = \"bulk\"",
         "count = 3\nstart_spread = \"9 s\"\nload.poisson = { size = \"1 B\", every = \"1 s\", \
