@@ -47,6 +47,14 @@ impl AckFilter {
         Self { toward, max_ack_delay, delayed: None, due, latest: None, queue: VecDeque::new() }
     }
 
+    /// Changes the delay. Without one, the delayed acknowledgement is sent.
+    pub(super) fn set_max_ack_delay(&mut self, now: Instant, max_ack_delay: Duration) {
+        self.max_ack_delay = max_ack_delay;
+        if max_ack_delay.is_zero() {
+            self.send_delayed(now);
+        }
+    }
+
     /// Handles a segment that may carry an acknowledgement.
     fn on_acknowledgement(&mut self, now: Instant, segment: &Segment) {
         let pure = self.latest.filter(|latest| is_pure(segment, latest));

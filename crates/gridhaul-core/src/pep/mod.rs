@@ -9,6 +9,7 @@
 //! payload when the proxy does ([`BufferStatus::released`]). The simulator keeps no payload at all.
 
 mod ack_filter;
+mod ack_filter_trial;
 pub mod aggregation;
 mod coupling;
 mod hop_timer;
@@ -31,6 +32,7 @@ use gridhaul_scenario::units::Instant;
 use crate::tcp::Segment;
 
 pub use ack_filter::AckFilter;
+pub use ack_filter_trial::AckFilterTrial;
 pub use mss_limit::MssLimit;
 pub use pass_through::PassThrough;
 pub use payload::Payload;
@@ -206,6 +208,12 @@ pub trait Proxy: fmt::Debug + Send + Sync {
     /// the peer reads exactly the window that the proxy has offered. Windows of SYN are never
     /// scaled; those of incoming segments are passed in bytes.
     fn set_window_shift(&mut self, _toward: Side, _shift: u8) {}
+
+    /// Whether the proxy has found that it lowers the goodput: it forwards all segments unchanged
+    /// from now on, and the caller may discard it.
+    fn lowers_goodput(&self) -> bool {
+        false
+    }
 
     /// Counters so far.
     fn statistics(&self) -> Statistics {

@@ -101,6 +101,8 @@ causes! {
         Handshake = "handshake",
         /// The handshake negotiates an option that a proxy cannot keep.
         Option = "option",
+        /// The proxy has lowered the goodput: the hosts continue without it.
+        Goodput = "goodput",
         /// The relay has ended.
         Stopped = "stopped",
         /// The kernel's bridge has forwarded segments, because the relay did not answer in time.

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckFilter, MssLimit, Proxy, Reflect, Side, Snoop, Split, Spoof};
+use gridhaul_core::pep::{
+    AckFilter, AckFilterTrial, MssLimit, Proxy, Reflect, Side, Snoop, Split, Spoof,
+};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::relay::{AddressPrefix, BridgeConfig, BridgeRule};
 use gridhaul_scenario::scenario::{IpVersion, Profile, ProxyMode, Stack};
@@ -27,6 +29,7 @@ pub struct Rule {
     ports: Vec<RangeInclusive<u16>>,
     toward: Option<BridgePort>,
     max_ack_delay: Duration,
+    compare_goodput: bool,
     stack: Stack,
 }
 
@@ -76,6 +79,7 @@ impl Rule {
             ports: rule.ports.iter().map(|range| range.0.clone()).collect(),
             toward: port(&rule.toward),
             max_ack_delay: rule.max_ack_delay,
+            compare_goodput: rule.compare_goodput,
             stack,
         }
     }
@@ -125,6 +129,9 @@ impl ProxyBuilder {
             ProxyMode::Spoof => Box::new(Spoof::new(params(), limit, buffer)),
             ProxyMode::Split => Box::new(Split::new(params(), buffer, isns)),
             ProxyMode::Snoop => Box::new(Snoop::new(served, buffer)),
+            ProxyMode::Ack if rule.compare_goodput => {
+                Box::new(AckFilterTrial::new(served, rule.max_ack_delay))
+            }
             ProxyMode::Ack | ProxyMode::None => {
                 Box::new(AckFilter::new(served, rule.max_ack_delay))
             }

@@ -28,7 +28,10 @@ fn ms(ms: u64) -> Instant {
 
 /// Passes segments from the server at these times; returns the segments to the client with their
 /// times.
-fn filtered(max_ack_delay: Duration, incoming: &[(Instant, Segment)]) -> Vec<(Instant, Segment)> {
+pub(super) fn filtered(
+    max_ack_delay: Duration,
+    incoming: &[(Instant, Segment)],
+) -> Vec<(Instant, Segment)> {
     let mut filter = AckFilter::new(Side::Client, max_ack_delay);
     let mut forwarded = Vec::new();
     let mut poll = |filter: &mut AckFilter, now| {

@@ -11,6 +11,7 @@
 //! - no proxy stores more than its limit.
 
 mod ack_filter;
+mod ack_filter_traces;
 mod chain;
 mod coupled;
 mod coupled_edge_cases;

@@ -327,6 +327,10 @@ impl Connection {
         })
     }
 
+    pub(super) fn lowers_goodput(&self) -> bool {
+        self.proxy.lowers_goodput()
+    }
+
     pub(super) fn statistics(&self) -> Statistics {
         self.proxy.statistics()
     }

@@ -308,6 +308,9 @@ impl Engine {
         let limits = self.limits();
         match self.table.get(number) {
             Some(connection) if connection.has_ended() => self.end(now, number, EndCause::Closed),
+            Some(connection) if connection.lowers_goodput() => {
+                self.end(now, number, EndCause::Goodput);
+            }
             _ => {
                 self.report_risk(number);
                 self.table.update(number, &limits);

@@ -52,6 +52,24 @@ fn an_idle_connection_without_bytes_at_risk_continues_without_the_proxy() {
 }
 
 #[test]
+fn a_connection_that_is_slower_with_thinned_acknowledgements_is_left_alone() {
+    // A window of seven segments waits for each acknowledgement: with a delay of 100 ms, the
+    // goodput is a fifth.
+    for (keys, is_compared) in [("", true), ("compare_goodput = false\n", false)] {
+        let rule = format!("{}max_ack_delay = \"100 ms\"\n{keys}", rule("ack"));
+        let mut world = World::new(settings(&rule));
+        let plan = |opens, sends| Plan { window: 10_000, ..Plan::new(opens, sends) };
+        world.connect(BridgePort::Second, false, [plan(true, 10_000_000), plan(false, 0)]);
+        world.run(Instant::ZERO + Duration::from_secs(60));
+        let ended = world.engine.counters().ended(EndCause::Goodput);
+        assert_eq!(ended, u64::from(is_compared));
+        assert_eq!(world.hosts.iter().all(|host| host.is_done()), is_compared, "complete");
+        world.run_to_end(LIMIT);
+        world.assert_complete();
+    }
+}
+
+#[test]
 fn memory_stays_within_its_limit() {
     for mode in ["reflect", "spoof", "split"] {
         let keys = format!("memory = \"150 kB\"\n{}", rule(mode));

@@ -1,0 +1,234 @@
+//! `ack` under trial: the filter stops if it lowers the goodput of the connection, as it does where
+//! a device on the path handles few acknowledgements badly.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{AckFilter, Outgoing, Proxy, Side};
+use crate::tcp::{Flags, Segment};
+
+/// An [`AckFilter`] that is off from time to time, to compare the goodput. Where the goodput is
+/// higher without the filter than before and after, twice in a row, the filter stays off. A change
+/// of the goodput for another reason outlasts the comparison, or returns no sooner.
+#[derive(Debug, Clone)]
+pub struct AckFilterTrial {
+    filter: AckFilter,
+    toward: Side,
+    max_ack_delay: Duration,
+    stage: Stage,
+    period: Period,
+    /// Goodput with the filter, and then without it, in bytes per second.
+    filtered: Option<f64>,
+    unfiltered: Option<f64>,
+    /// Comparisons in a row in which the goodput was lower with the filter.
+    lower: u8,
+    is_harmful: bool,
+}
+
+/// Stages of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// With the filter.
+    Before,
+    /// Without the filter.
+    Without,
+    /// With the filter again.
+    After,
+    /// With the filter, until the next comparison.
+    Pause,
+}
+
+/// The measurement of a stage.
+#[derive(Debug, Clone, Copy, Default)]
+struct Period {
+    began_at: Option<Instant>,
+    /// Time and acknowledgement number from which on the goodput is measured.
+    first: Option<(Instant, u32)>,
+    acknowledgements: u32,
+}
+
+/// Time until the sender has adapted to the stage, and time of the measurement after that.
+const ADAPTATION: Duration = Duration::from_secs(2);
+const MEASUREMENT: Duration = Duration::from_secs(2);
+
+/// Time between two comparisons.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Acknowledgements of a measurement that counts.
+const ACKNOWLEDGEMENTS_MIN: u32 = 20;
+
+/// Ratio of the goodput without and with the filter from which on the filter is harmful: more than
+/// a congestion window varies between two measurements.
+const RATIO: f64 = 1.25;
+
+/// Comparisons in a row that decide.
+const COMPARISONS: u8 = 2;
+
+impl AckFilterTrial {
+    /// Filters acknowledgements to the side `toward` like [`AckFilter::new`].
+    #[must_use]
+    pub fn new(toward: Side, max_ack_delay: Duration) -> Self {
+        Self {
+            filter: AckFilter::new(toward, max_ack_delay),
+            toward,
+            max_ack_delay,
+            stage: Stage::Before,
+            period: Period::default(),
+            filtered: None,
+            unfiltered: None,
+            lower: 0,
+            is_harmful: false,
+        }
+    }
+
+    fn observe(&mut self, now: Instant, ack: u32) {
+        let began_at = *self.period.began_at.get_or_insert(now);
+        if self.stage == Stage::Pause {
+            if now >= began_at + PAUSE {
+                self.begin(now, Stage::Before);
+            }
+            return;
+        }
+        if now < began_at + ADAPTATION {
+            return;
+        }
+        let (from, first) = *self.period.first.get_or_insert((now, ack));
+        self.period.acknowledgements += 1;
+        if now < from + MEASUREMENT {
+            return;
+        }
+        let is_valid = self.period.acknowledgements >= ACKNOWLEDGEMENTS_MIN;
+        let bytes = f64::from(ack.wrapping_sub(first).cast_signed().max(0));
+        let goodput = is_valid.then(|| bytes / now.since(from).as_secs_f64());
+        self.end_stage(now, goodput);
+    }
+
+    fn end_stage(&mut self, now: Instant, goodput: Option<f64>) {
+        match self.stage {
+            Stage::Before | Stage::Pause => {
+                self.filtered = goodput;
+                self.begin(now, Stage::Without);
+            }
+            Stage::Without => {
+                self.unfiltered = goodput;
+                self.begin(now, Stage::After);
+            }
+            Stage::After => self.compare(now, goodput),
+        }
+    }
+
+    fn compare(&mut self, now: Instant, after: Option<f64>) {
+        let is_lower = match (self.filtered, self.unfiltered, after) {
+            (Some(before), Some(without), Some(after)) => without > RATIO * before.max(after),
+            _ => false,
+        };
+        if !is_lower {
+            self.lower = 0;
+            self.begin(now, Stage::Pause);
+            return;
+        }
+        self.lower += 1;
+        if self.lower >= COMPARISONS {
+            self.is_harmful = true;
+            self.filter.set_max_ack_delay(now, Duration::ZERO);
+        } else {
+            self.filtered = after;
+            self.begin(now, Stage::Without);
+        }
+    }
+
+    fn begin(&mut self, now: Instant, stage: Stage) {
+        self.stage = stage;
+        self.period = Period { began_at: Some(now), ..Period::default() };
+        let delay = if stage == Stage::Without { Duration::ZERO } else { self.max_ack_delay };
+        self.filter.set_max_ack_delay(now, delay);
+    }
+}
+
+impl Proxy for AckFilterTrial {
+    fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
+        self.filter.handle_segment(now, from, segment);
+        let is_acknowledgement =
+            segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::SYN) && segment.len == 0;
+        if from != self.toward && is_acknowledgement && !self.is_harmful {
+            self.observe(now, segment.ack);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        self.filter.poll_transmit(now)
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.filter.next_deadline()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.filter.is_finished()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.filter.handle_timeout(now);
+    }
+
+    fn lowers_goodput(&self) -> bool {
+        self.is_harmful
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a transfer for a time in seconds, with an acknowledgement each 10 ms. `bytes` returns
+    /// the bytes that each one acknowledges, by the time and by whether the filter is on. Returns
+    /// when the filter was found to be harmful.
+    fn trial(seconds: u64, mut bytes: impl FnMut(f64, bool) -> f64) -> Option<f64> {
+        let mut trial = AckFilterTrial::new(Side::Client, Duration::from_millis(50));
+        // The numbers wrap around.
+        let mut ack = u32::MAX - 1_000_000;
+        for step in 0..seconds * 100 {
+            let now = Instant::ZERO + Duration::from_millis(10 * step);
+            trial.handle_timeout(now);
+            ack = ack.wrapping_add(bytes(now.as_secs_f64(), trial.stage != Stage::Without) as u32);
+            let flags = Flags::ACK;
+            let segment = Segment { ack, window: 5_000, flags, ..Segment::default() };
+            trial.handle_segment(now, Side::Server, &segment);
+            while trial.poll_transmit(now).is_some() {}
+            if trial.lowers_goodput() {
+                return Some(now.as_secs_f64());
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_filter_that_lowers_the_goodput_is_found_within_half_a_minute() {
+        let at = trial(120, |_, is_on| if is_on { 700.0 } else { 1_000.0 });
+        assert!(at.is_some_and(|at| at < 30.0), "{at:?}");
+        // From the second minute on, as after a change of the path.
+        let later = |time, is_on| if is_on && time > 90.0 { 700.0 } else { 1_000.0 };
+        let at = trial(300, later);
+        assert!(at.is_some_and(|at| (90.0..190.0).contains(&at)), "{at:?}");
+    }
+
+    #[test]
+    fn a_filter_that_raises_or_keeps_the_goodput_stays() {
+        assert_eq!(trial(600, |_, _| 1_000.0), None);
+        assert_eq!(trial(600, |_, is_on| if is_on { 1_000.0 } else { 300.0 }), None);
+    }
+
+    #[test]
+    fn a_goodput_that_changes_for_other_reasons_is_no_fault_of_the_filter() {
+        // A step down at any time, a decline, and a sawtooth of a congestion window.
+        for second in 1..40 {
+            let step = |time, _| if time < f64::from(second) { 1_000.0 } else { 400.0 };
+            assert_eq!(trial(120, step), None, "a step after {second} s");
+        }
+        assert_eq!(trial(600, |time, _| 2_000.0 / (1.0 + time / 60.0)), None);
+        for period in 1..60 {
+            let sawtooth =
+                |time: f64, _| 1_000.0 * (0.7 + 0.3 * (time / f64::from(period)).fract());
+            assert_eq!(trial(600, sawtooth), None, "a period of {period} s");
+        }
+    }
+}
