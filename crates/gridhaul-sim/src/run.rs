@@ -100,11 +100,13 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         key,
         reason: "the simulator has no shapers; use backend `emu`, or set `on = false`".to_owned(),
     }));
-    unsupported.extend(scenario.hybrid_router_keys().map(|key| Unsupported {
-        key,
-        reason: "the simulator has no hybrid routers; use backend `emu`, or set `on = false`"
-            .to_owned(),
-    }));
+    unsupported.extend(
+        scenario.hybrid_router_keys().map(|key| Unsupported {
+            key,
+            reason: "the simulator has no hybrid routers; use backend `emu`, or set `on = false`"
+                .to_owned(),
+        }),
+    );
     unsupported
 }
 

@@ -145,6 +145,10 @@ impl AckFilterTrial {
 }
 
 impl Proxy for AckFilterTrial {
+    fn boxed_clone(&self) -> Box<dyn Proxy> {
+        Box::new(self.clone())
+    }
+
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.filter.handle_segment(now, from, segment);
         let is_acknowledgement =

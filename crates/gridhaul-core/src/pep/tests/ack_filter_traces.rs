@@ -142,6 +142,9 @@ fn params(choices: &mut Choices) -> Arc<StackParams> {
         hystart: Some(false),
         mss: Some(Bytes::new(MSS.into())),
         initial_window: Some(WindowSize::Bytes(Bytes::new(segments * u64::from(MSS)))),
+        // In slow start, Linux checks with each acknowledgement whether more of the window would be
+        // used, so that one that covers more may exceed the limit.
+        initial_ssthresh: Some(WindowSize::Segments(2)),
         receive_window: Some(WindowSize::Bytes(Bytes::new(
             u64::from(MSS) * choices.between(segments, 80),
         ))),
