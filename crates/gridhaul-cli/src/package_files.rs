@@ -9,7 +9,7 @@ use clap_complete::{Shell, generate_to};
 /// Arguments of the hidden command `package-files`, which packagers call.
 #[derive(Debug, Clone, Args)]
 pub struct PackageFilesArgs {
-    /// Folder that gets `man/NAME.1` for the program and each of its commands, and `completions/`
+    /// Folder that gets the manual pages, in `man`, and the completions, in `completions`
     pub folder: std::path::PathBuf,
 }
 

@@ -6,7 +6,7 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Scenario, Stage, Transport, upstream_name};
 
 use super::address::AddressFamily;
-use super::plan::FlowLayout;
+use super::flow_layout::FlowLayout;
 
 /// The aggregators that a flow passes: equal relay daemons at one node.
 #[derive(Debug, Clone)]

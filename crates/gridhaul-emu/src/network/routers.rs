@@ -4,7 +4,7 @@ use gridhaul_linux::IpPrefix;
 use gridhaul_scenario::scenario::{Hop, HybridRouter, Scenario, Transport};
 
 use super::address::{AddressFamily, FlowEnd};
-use super::plan::FlowLayout;
+use super::flow_layout::FlowLayout;
 
 /// A node with a hybrid router.
 #[derive(Debug, Clone, PartialEq, Eq)]

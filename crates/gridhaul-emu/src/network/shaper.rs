@@ -5,7 +5,7 @@ use gridhaul_linux::{Htb, HtbClass};
 use gridhaul_scenario::scenario::{Scenario, Shaper, ShaperShare};
 
 use super::address::{Address, FlowEnd};
-use super::plan::FlowLayout;
+use super::flow_layout::FlowLayout;
 
 /// The token bucket of a shaper.
 pub(super) fn token_bucket(scenario: &Scenario, shaper: &Shaper, flows: &[FlowLayout]) -> Htb {
