@@ -1,8 +1,9 @@
 #!/bin/sh
 # Uses the package in an empty Debian system as an operator would: `cargo xtask dist --check` copies
-# this file and the package there, and runs it as root in its own network namespace.
+# this file and the package there, and runs it as root in its own namespaces.
 set -eu
 cd /root
+mount -t proc proc /proc
 ip link set lo up
 
 step() { echo; echo "== $*"; }
@@ -35,7 +36,9 @@ cd relay
 cp /usr/share/doc/gridhaul/examples/relay/collector.toml /usr/share/doc/gridhaul/examples/relay/head.toml .
 gridhaul relay check head.toml collector.toml
 gridhaul-relay run head.toml &
+head=$!
 gridhaul-relay run collector.toml &
+collector=$!
 for _ in $(seq 50); do
     if gridhaul-relay status collector.toml > /dev/null 2>&1; then break; fi
     sleep 0.1
@@ -45,7 +48,7 @@ gridhaul-relay drain collector.toml
 gridhaul-relay drain head.toml
 cat messages.jsonl
 [ -s messages.jsonl ]
-kill %1 %2
+kill "$head" "$collector"
 wait
 cd ..
 
@@ -56,10 +59,10 @@ for unit in gridhaul-relay@collector.service gridhaul-relay-network@bridge.servi
 done
 
 step "a latency on the loopback device"
-gridhaul measure latency --protocol udp --rate 100 --messages 200 > /dev/null
+gridhaul measure latency udp --rate 100 --messages 200 > /dev/null
 
 step "remove"
 apt-get purge --yes gridhaul
-! command -v gridhaul
+[ ! -e /usr/bin/gridhaul ]
 [ ! -e /usr/share/doc/gridhaul ]
 echo "the package works"

@@ -44,8 +44,7 @@ pub(crate) fn run(
     ignore_estimate: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RunResult> {
-    let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
-    execute(py, scenario.clone(), Vec::new(), engine, progress)
+    sweep(py, scenario, Vec::new(), on, threads, ignore_estimate, progress)
 }
 
 /// Runs a scenario for several values of keys: `KEY=VALUES` each, as with `--vary`.
@@ -75,11 +74,7 @@ pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Answers> {
         gridhaul::read_answer(&file).map_err(|error| error::exception(py, &error))
     });
     let answers = read.collect::<PyResult<Vec<_>>>()?;
-    Ok(Answers {
-        answers: Arc::new(answers),
-        scenario_toml: String::new(),
-        description: String::new(),
-    })
+    Ok(Answers::of(answers, String::new()))
 }
 
 fn execute(
@@ -90,14 +85,15 @@ fn execute(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RunResult> {
     let (toml, description) = (scenario.content.to_toml(), scenario.content.description.clone());
+    let record = scenario.content.record.clone();
     let label = scenario.label();
     let ended = task::run(py, progress, move |observer| {
         gridhaul::sweep(scenario.content, &vary, &engine, &label, observer)
     })?;
-    let answers = ended.result.map(|answers| Answers {
-        answers: Arc::new(answers),
-        scenario_toml: toml,
-        description,
+    let answers = ended.result.map(|mut answers| {
+        // The answer is that of the command, which a file may have stored.
+        answers.iter_mut().for_each(|answer| answer.remove_unrecorded(&record));
+        Answers { description, ..Answers::of(answers, toml) }
     });
     let interrupted = ended.interrupted.map(|error| error.into_value(py).into_any());
     Ok((answers, interrupted, ended.notes))

@@ -32,7 +32,7 @@ pub(super) fn in_empty_system(package: &Path) -> anyhow::Result<()> {
     fs::copy(&script, system.join("check.sh"))?;
     // In own namespaces: what the script starts ends with it, and reaches only the loopback device.
     let mut check = program("unshare");
-    check.args(["--net", "--pid", "--fork", "--kill-child", "chroot"]).arg(&system);
+    check.args(["--net", "--pid", "--mount", "--fork", "--kill-child", "chroot"]).arg(&system);
     process::run(check.args(["/bin/sh", "-eu", "/check.sh"]))?;
     fs::remove_dir_all(&system)?;
     Ok(())

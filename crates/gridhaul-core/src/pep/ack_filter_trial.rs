@@ -174,6 +174,10 @@ impl Proxy for AckFilterTrial {
         self.filter.handle_timeout(now);
     }
 
+    fn drain(&mut self, now: Instant) {
+        self.filter.drain(now);
+    }
+
     fn lowers_goodput(&self) -> bool {
         self.is_harmful
     }
@@ -203,6 +207,24 @@ mod tests {
             }
         }
         None
+    }
+
+    #[test]
+    fn an_acknowledgement_that_waits_is_sent_before_the_end() {
+        let mut trial = AckFilterTrial::new(Side::Client, Duration::from_millis(50));
+        for ack in [1_000, 2_000, 3_000] {
+            let segment = Segment { ack, window: 5_000, flags: Flags::ACK, ..Segment::default() };
+            trial.handle_segment(Instant::ZERO, Side::Server, &segment);
+        }
+        let sent = |trial: &mut AckFilterTrial| {
+            std::iter::from_fn(|| trial.poll_transmit(Instant::ZERO))
+                .map(|sent| sent.segment.ack)
+                .last()
+        };
+        assert_ne!(sent(&mut trial), Some(3_000), "the newest one waits");
+        trial.drain(Instant::ZERO);
+        assert_eq!(sent(&mut trial), Some(3_000));
+        assert!(trial.is_finished());
     }
 
     #[test]

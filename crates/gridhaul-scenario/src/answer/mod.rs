@@ -22,6 +22,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run_error::RunError;
+use crate::scenario::Record;
 use crate::units::counted;
 
 pub use capture::Capture;
@@ -206,6 +207,14 @@ impl Answer {
         let is_same = |own: &&Point| own.parameters == point.parameters;
         let at_index = self.points.get(index).filter(is_same);
         at_index.or_else(|| self.points.iter().find(is_same))
+    }
+
+    /// Removes the values of single replications unless they are recorded
+    /// (`record.each_replication`): the state in which an answer is stored.
+    pub fn remove_unrecorded(&mut self, record: &Record) {
+        if !record.each_replication {
+            self.remove_replications();
+        }
     }
 
     /// Removes the values of single replications, for a file that does not have them.

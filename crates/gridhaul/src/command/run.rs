@@ -85,9 +85,7 @@ impl Job<'_> {
         tables: WriteTables<'_>,
     ) -> Result<(), CommandError> {
         let RunArgs { output, engine, .. } = self.args;
-        if !scenario.record.each_replication {
-            answers.iter_mut().for_each(Answer::remove_replications);
-        }
+        answers.iter_mut().for_each(|answer| answer.remove_unrecorded(&scenario.record));
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;
