@@ -34,18 +34,15 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     run_with_results(command, &[])
 }
 
-/// The same without the line on the terminal, for steps that only say something if they fail.
-pub(crate) fn run_quietly(command: &mut Command) -> anyhow::Result<()> {
-    let shown = shown(command);
-    let status = command.status().with_context(|| format!("cannot start {shown}"))?;
-    ensure!(status.success(), "{shown} failed: {status}");
-    Ok(())
-}
-
 /// The same for a program some of whose exit codes are results, and no failures.
 pub(crate) fn run_with_results(command: &mut Command, results: &[i32]) -> anyhow::Result<()> {
+    println!("$ {}", shown(command));
+    run_quietly(command, results)
+}
+
+/// The same without a line on the terminal.
+pub(crate) fn run_quietly(command: &mut Command, results: &[i32]) -> anyhow::Result<()> {
     let shown = shown(command);
-    println!("$ {shown}");
     let status = command.status().with_context(|| format!("cannot start {shown}"))?;
     let is_result = status.code().is_some_and(|code| results.contains(&code));
     ensure!(status.success() || is_result, "{shown} failed: {status}");
@@ -59,6 +56,12 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = output.with_context(|| format!("cannot start {shown}"))?;
     ensure!(output.status.success(), "{shown} failed: {}", output.status);
     String::from_utf8(output.stdout).with_context(|| format!("the output of {shown} is not UTF-8"))
+}
+
+/// The packages of the workspace and their dependencies, as cargo describes them.
+pub(crate) fn metadata() -> anyhow::Result<serde_json::Value> {
+    let text = output(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
+    serde_json::from_str(&text).context("cargo metadata prints no JSON")
 }
 
 /// Whether a program is in the search path.

@@ -15,7 +15,8 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use gridhaul_scenario::answer::{Answer, Column, ColumnData, ColumnKind, Metric, Scope, Series};
+use gridhaul_scenario::answer::{Answer, Column, ColumnData, ColumnKind, Metric, Series};
+use gridhaul_scenario::table::TableName;
 use pyo3::exceptions::{PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
@@ -108,27 +109,13 @@ impl Table {
 }
 
 impl TableSource {
-    /// A table of answers.
+    /// A table of answers, with all metrics of flows or links.
     pub(crate) fn named(name: &str, answers: &[(String, &Answer)]) -> Result<Self, String> {
-        let kind = match name {
-            "flows" => "flow",
-            "links" => "link",
-            other => return Err(format!("there is no table {other:?}")),
-        };
-        let scope = if kind == "flow" { Scope::Flow } else { Scope::Link };
-        let metrics: Vec<Metric> =
-            Metric::ALL.iter().copied().filter(|metric| metric.info().scope == scope).collect();
-        let mut columns = gridhaul::columns(answers, &metrics);
-        let place = columns.iter().position(|column| column.name == "kind");
-        if let Some(ColumnData::Text { words, rows }) =
-            place.map(|place| columns.remove(place).data)
-        {
-            let keep: Vec<bool> = rows.iter().map(|row| words[*row as usize] == kind).collect();
-            for column in &mut columns {
-                column.data = filtered(&column.data, &keep);
-            }
-        }
-        Ok(Self::of_columns(columns))
+        let name: TableName = name.parse()?;
+        let is_in_scope = |metric: &Metric| name.scope() == Some(metric.info().scope);
+        let metrics: Vec<Metric> = Metric::ALL.iter().copied().filter(is_in_scope).collect();
+        let table = gridhaul_scenario::table::Table::new(name, answers, &metrics);
+        Ok(Self::of_columns(table.map_err(|error| error.to_string())?.columns))
     }
 
     /// A table of columns in memory.
@@ -258,20 +245,6 @@ fn array(data: ColumnData) -> ArrayRef {
             let (keys, words) = (UInt32Array::from(rows), StringArray::from(words));
             let array = DictionaryArray::<UInt32Type>::try_new(keys, Arc::new(words));
             Arc::new(array.expect("each row is one of the words"))
-        }
-    }
-}
-
-fn filtered(data: &ColumnData, keep: &[bool]) -> ColumnData {
-    fn of<T: Copy>(values: &[T], keep: &[bool]) -> Vec<T> {
-        let kept = values.iter().zip(keep).filter(|(_, keep)| **keep);
-        kept.map(|(value, _)| *value).collect()
-    }
-    match data {
-        ColumnData::Real(values) => ColumnData::Real(of(values, keep)),
-        ColumnData::Whole(values) => ColumnData::Whole(of(values, keep)),
-        ColumnData::Text { words, rows } => {
-            ColumnData::Text { words: words.clone(), rows: of(rows, keep) }
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::PROGRAMS;
-use crate::process::{cargo, output, root};
+use crate::process::{self, root};
 
 /// A crate of a registry that is linked into a program.
 pub(super) struct Dependency {
@@ -23,8 +23,7 @@ pub(super) struct Dependency {
 
 /// The dependencies, ordered by name and version.
 pub(super) fn linked() -> anyhow::Result<Vec<Dependency>> {
-    let metadata = output(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
-    let metadata: Value = serde_json::from_str(&metadata)?;
+    let metadata = process::metadata()?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let checksums = checksums()?;
     let linked = reachable(&metadata)?;

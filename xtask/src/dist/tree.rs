@@ -106,5 +106,5 @@ fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {
 
 /// Compresses a file without its name and time (Debian policy, sections 12.1 and 12.3).
 fn compress(path: &Path) -> anyhow::Result<()> {
-    process::run_quietly(program("gzip").args(["-9", "--no-name", "--force"]).arg(path))
+    process::run_quietly(program("gzip").args(["-9", "--no-name", "--force"]).arg(path), &[])
 }

@@ -3,10 +3,9 @@
 use std::fs;
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
 
-use crate::process::{self, cargo, installed, output, root};
+use crate::process::{self, cargo, installed, root};
 
 /// Runs cargo-deny if it is installed. Its installation takes minutes, so otherwise the two checks
 /// that need no network are made here.
@@ -26,8 +25,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
         .iter()
         .map(|name| Licensee::parse(name).with_context(|| format!("deny.toml: licence {name:?}")))
         .collect::<Result<_, _>>()?;
-    let metadata = output(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
-    let metadata: Value = serde_json::from_str(&metadata)?;
+    let metadata = process::metadata()?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let mut wrong = Vec::new();
     for package in packages {

@@ -20,6 +20,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use self::background::Background;
+pub(crate) use self::python::Environment;
 use crate::process::{self, cargo, program, root, target};
 
 /// Arguments of `test`.

@@ -38,22 +38,22 @@ pub(crate) fn test() -> anyhow::Result<()> {
 pub(super) const PACKAGES: &str = "site-packages";
 
 /// A virtual environment in the build folder.
-pub(super) struct Environment {
-    pub(super) folder: PathBuf,
+pub(crate) struct Environment {
+    pub(crate) folder: PathBuf,
     /// The list of its packages.
-    pub(super) requirements: PathBuf,
+    pub(crate) requirements: PathBuf,
     /// A program that fails if packages are missing.
-    pub(super) works: &'static str,
+    pub(crate) works: &'static str,
 }
 
 impl Environment {
     /// The path of its Python.
-    pub(super) fn python(&self) -> String {
+    pub(crate) fn python(&self) -> String {
         self.folder.join("bin/python").to_string_lossy().into_owned()
     }
 
     /// Creates the environment with its packages, again whenever their list changes.
-    pub(super) fn provide(&self) -> anyhow::Result<()> {
+    pub(crate) fn provide(&self) -> anyhow::Result<()> {
         let wanted = fs::read_to_string(&self.requirements)?;
         let installed = self.folder.join("requirements.txt");
         let works = || output(program(&self.python()).args(["-c", self.works])).is_ok();

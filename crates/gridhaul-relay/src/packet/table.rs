@@ -71,6 +71,11 @@ impl Table {
         row.connection.is_some().then_some(row.generation)
     }
 
+    /// Whether the connection with this number is still the one of this generation.
+    pub(super) fn has(&self, number: u32, generation: u32) -> bool {
+        self.generation(number) == Some(generation)
+    }
+
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Connection> {
         self.rows.get_mut(number as usize)?.connection.as_deref_mut()
     }

@@ -93,19 +93,27 @@ pub struct ColumnInfo {
     pub doc: &'static str,
 }
 
-const fn column(
-    name: &'static str,
-    kind: &'static str,
-    unit: &'static str,
-    doc: &'static str,
-) -> ColumnInfo {
-    ColumnInfo { name, kind, unit, doc }
+impl ColumnInfo {
+    pub(crate) const fn new(
+        name: &'static str,
+        kind: &'static str,
+        unit: &'static str,
+        doc: &'static str,
+    ) -> Self {
+        Self { name, kind, unit, doc }
+    }
 }
 
-const TIME: ColumnInfo = column("time_s", "double", "s", "Time since the start of the run.");
-const FLOW: ColumnInfo = column("flow", "string", "", "Name of the flow, as in the answer.");
-const LINK: ColumnInfo =
-    column("link", "string", "", "Direction of a link, as in the answer: `<link>.forward`.");
+const TIME: ColumnInfo =
+    ColumnInfo::new("time_s", "double", "s", "Time since the start of the run.");
+const FLOW: ColumnInfo =
+    ColumnInfo::new("flow", "string", "", "Name of the flow, as in the answer.");
+const LINK: ColumnInfo = ColumnInfo::new(
+    "link",
+    "string",
+    "",
+    "Direction of a link, as in the answer: `<link>.forward`.",
+);
 
 impl SeriesInfo {
     /// All tables that backends record.
@@ -117,21 +125,26 @@ impl SeriesInfo {
             columns: &[
                 TIME,
                 FLOW,
-                column("cwnd_byte", "double", "B", "Congestion window."),
-                column(
+                ColumnInfo::new("cwnd_byte", "double", "B", "Congestion window."),
+                ColumnInfo::new(
                     "ssthresh_byte",
                     "double",
                     "B",
                     "Slow-start threshold; null while it is unlimited.",
                 ),
-                column("in_flight_byte", "double", "B", "Data sent and not yet acknowledged."),
-                column(
+                ColumnInfo::new(
+                    "in_flight_byte",
+                    "double",
+                    "B",
+                    "Data sent and not yet acknowledged.",
+                ),
+                ColumnInfo::new(
                     "srtt_s",
                     "double",
                     "s",
                     "Smoothed round-trip time (RFC 6298); null before the first measurement.",
                 ),
-                column("rto_s", "double", "s", "Retransmission timeout."),
+                ColumnInfo::new("rto_s", "double", "s", "Retransmission timeout."),
             ],
         },
         Self {
@@ -141,8 +154,8 @@ impl SeriesInfo {
             columns: &[
                 TIME,
                 LINK,
-                column("queue_packets", "uint64", "packets", "Packets in the queue."),
-                column("queue_byte", "uint64", "B", "Bytes in the queue."),
+                ColumnInfo::new("queue_packets", "uint64", "packets", "Packets in the queue."),
+                ColumnInfo::new("queue_byte", "uint64", "B", "Bytes in the queue."),
             ],
         },
         Self {
@@ -152,16 +165,21 @@ impl SeriesInfo {
             columns: &[
                 TIME,
                 LINK,
-                column("throughput_bit_per_s", "double", "bit/s", "Packets with their headers."),
+                ColumnInfo::new(
+                    "throughput_bit_per_s",
+                    "double",
+                    "bit/s",
+                    "Packets with their headers.",
+                ),
             ],
         },
         Self {
             name: "delays",
             doc: "A message that arrived; at most the first million messages of a run.",
             columns: &[
-                column("time_s", "double", "s", "Time at which the message was due."),
+                ColumnInfo::new("time_s", "double", "s", "Time at which the message was due."),
                 FLOW,
-                column(
+                ColumnInfo::new(
                     "delay_s",
                     "double",
                     "s",
@@ -176,16 +194,16 @@ impl SeriesInfo {
                   the end of the run have no row. At most the first million messages of a run; \
                   recorded by the simulator only.",
             columns: &[
-                column("time_s", "double", "s", "Time at which the message was due."),
+                ColumnInfo::new("time_s", "double", "s", "Time at which the message was due."),
                 FLOW,
-                column(
+                ColumnInfo::new(
                     "lost_s",
                     "double",
                     "s",
                     "Time since the start of the run at which the datagram was lost; null for \
                      messages over TCP.",
                 ),
-                column(
+                ColumnInfo::new(
                     "reason",
                     "string",
                     "",
@@ -203,9 +221,19 @@ impl SeriesInfo {
     /// Additional columns of every file, after those of the table. Columns with the text and the
     /// number of each swept value follow.
     pub const COMMON: &[ColumnInfo] = &[
-        column("member", "uint64", "", "Member of the group of flows or links, counted from 0."),
-        column("point", "uint64", "", "Point of the sweep, counted from 0; 0 without a sweep."),
-        column("replication", "uint64", "", "Number of the recorded replication, from 0."),
+        ColumnInfo::new(
+            "member",
+            "uint64",
+            "",
+            "Member of the group of flows or links, counted from 0.",
+        ),
+        ColumnInfo::new(
+            "point",
+            "uint64",
+            "",
+            "Point of the sweep, counted from 0; 0 without a sweep.",
+        ),
+        ColumnInfo::new("replication", "uint64", "", "Number of the recorded replication, from 0."),
     ];
 }
 

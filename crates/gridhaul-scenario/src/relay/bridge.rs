@@ -85,6 +85,11 @@ pub struct BridgeRule {
     pub delayed_ack: bool,
 }
 
+impl BridgeConfig {
+    /// The default of `memory`.
+    pub const MEMORY_DEFAULT: Bytes = Bytes::new(256_000_000);
+}
+
 impl BridgeRule {
     /// Buffers in bytes: at least two segments of the smallest MTU of IPv6, at most the largest
     /// window (RFC 7323, section 2.3).
@@ -237,7 +242,7 @@ const fn one_hundred_thousand() -> u32 {
     100_000
 }
 const fn two_hundred_fifty_six_megabytes() -> Bytes {
-    Bytes::new(256_000_000)
+    BridgeConfig::MEMORY_DEFAULT
 }
 const fn sixty_four_kibibytes() -> Bytes {
     Bytes::new(65_536)

@@ -35,43 +35,44 @@ pub struct TableInfo {
     pub columns: &'static [ColumnInfo],
 }
 
-const fn column(
-    name: &'static str,
-    kind: &'static str,
-    unit: &'static str,
-    doc: &'static str,
-) -> ColumnInfo {
-    ColumnInfo { name, kind, unit, doc }
-}
-
 /// Columns with which every table begins; those of the swept keys follow.
 const COMMON: [ColumnInfo; 3] = [
-    column("answer", "string", "", "Name of the scenario or results folder."),
-    column("backend", "string", "", "Backend that computed the answer."),
-    column("point", "uint64", "", "Point of the sweep, counted from 0; 0 without a sweep."),
+    ColumnInfo::new("answer", "string", "", "Name of the scenario or results folder."),
+    ColumnInfo::new("backend", "string", "", "Backend that computed the answer."),
+    ColumnInfo::new(
+        "point",
+        "uint64",
+        "",
+        "Point of the sweep, counted from 0; 0 without a sweep.",
+    ),
 ];
-const KIND: ColumnInfo = column("kind", "string", "", "`flow` or `link`.");
-const NAME: ColumnInfo =
-    column("name", "string", "", "Name of the flow, or direction of a link: `<link>.forward`.");
+const KIND: ColumnInfo = ColumnInfo::new("kind", "string", "", "`flow` or `link`.");
+const NAME: ColumnInfo = ColumnInfo::new(
+    "name",
+    "string",
+    "",
+    "Name of the flow, or direction of a link: `<link>.forward`.",
+);
 const COUNT: ColumnInfo =
-    column("count", "uint64", "", "Number of equal flows or links that share the row.");
+    ColumnInfo::new("count", "uint64", "", "Number of equal flows or links that share the row.");
 const REPLICATION: ColumnInfo =
-    column("replication", "uint64", "", "Number of the replication, from 0.");
-const MEMBER: ColumnInfo = column("member", "uint64", "", "Member of the flow, counted from 0.");
-const DETERMINISTIC: ColumnInfo = column(
+    ColumnInfo::new("replication", "uint64", "", "Number of the replication, from 0.");
+const MEMBER: ColumnInfo =
+    ColumnInfo::new("member", "uint64", "", "Member of the flow, counted from 0.");
+const DETERMINISTIC: ColumnInfo = ColumnInfo::new(
     "deterministic",
     "uint64",
     "",
     "1 if no random number influences the results of the point, else 0.",
 );
-const DISTURBED: ColumnInfo = column(
+const DISTURBED: ColumnInfo = ColumnInfo::new(
     "disturbed_count",
     "uint64",
     "",
     "Replications of an emulation during which the machine was too busy.",
 );
 const REPLICATIONS: ColumnInfo =
-    column("replications_count", "uint64", "", "Finished replications.");
+    ColumnInfo::new("replications_count", "uint64", "", "Finished replications.");
 
 const MEANS: &str = "Each metric has three columns: its mean over the replications, `_ci95` (half \
                      width of the 95 % confidence interval of the mean) and `_n` (number of \
@@ -135,8 +136,9 @@ impl TableName {
         }
     }
 
-    /// The scope of a table of flows or links.
-    pub(super) const fn scope(self) -> Option<Scope> {
+    /// The scope of a table of flows or links; `None` for the other tables.
+    #[must_use]
+    pub const fn scope(self) -> Option<Scope> {
         match self {
             Self::Flows => Some(Scope::Flow),
             Self::Links => Some(Scope::Link),

@@ -65,24 +65,19 @@ fn sha256(path: &Path) -> io::Result<String> {
     loop {
         let length = file.read(&mut chunk)?;
         if length == 0 {
-            return Ok(format!("{:x}", HexBytes(&hash.finalize())));
+            return Ok(hexadecimal(&hash.finalize()));
         }
         hash.update(&chunk[..length]);
     }
 }
 
-/// Bytes as hexadecimal digits.
-struct HexBytes<'a>(&'a [u8]);
-
-impl fmt::LowerHex for HexBytes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Display for PointKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&HexBytes(&self.0), f)
+        f.write_str(&hexadecimal(&self.0))
     }
 }
 

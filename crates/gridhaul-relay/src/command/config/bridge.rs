@@ -2,6 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::Scenario;
+use gridhaul_scenario::relay::{BridgeConfig, BridgeRule};
 use gridhaul_scenario::scenario::{FlowEnd, Proxy, ProxyMode};
 use gridhaul_scenario::units::Bytes;
 
@@ -10,10 +11,6 @@ use super::ConfigArgs;
 /// Interfaces of a bridge if the command line names none. The first leads to the `from` ends of
 /// flows.
 const INTERFACES: [&str; 2] = ["eth0", "eth1"];
-
-/// Smallest buffer of a bridge, and the default of its memory.
-const BUFFER_MIN: Bytes = Bytes::new(2_560);
-const MEMORY: u64 = 256_000_000;
 
 /// Connections for whose buffers the memory suffices, if the buffers are large.
 const CONNECTIONS: u64 = 16;
@@ -27,9 +24,9 @@ pub(super) fn bridge(scenario: &Scenario, args: &ConfigArgs, proxy: &Proxy) -> S
          interfaces = {named:?}\n",
         args.node
     );
-    let buffer = proxy.buffer.max(BUFFER_MIN);
-    if buffer.get().saturating_mul(2 * CONNECTIONS) > MEMORY {
-        let memory = Bytes::new(buffer.get().saturating_mul(2 * CONNECTIONS));
+    let buffer = proxy.buffer.max(Bytes::new(*BridgeRule::BUFFERS.start()));
+    let memory = Bytes::new(buffer.get().saturating_mul(2 * CONNECTIONS));
+    if memory > BridgeConfig::MEMORY_DEFAULT {
         text += &format!("# For {CONNECTIONS} connections whose buffers are full.\n");
         text += &format!("memory = \"{memory}\"\n");
     }

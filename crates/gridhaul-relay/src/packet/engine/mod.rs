@@ -227,7 +227,7 @@ impl Engine {
     pub fn take_no_longer_at_risk(&mut self) -> Vec<ConnectionAtRisk> {
         let table = &mut self.table;
         self.at_risk.take_safe(|entry| {
-            let is_present = table.generation(entry.number) == Some(entry.generation);
+            let is_present = table.has(entry.number, entry.generation);
             let connection = table.get_mut(entry.number).filter(|_| is_present);
             let Some(connection) = connection else {
                 let next = table.find(&entry.connection.key()).and_then(|next| table.get(next));
@@ -283,8 +283,8 @@ impl Engine {
     pub fn stop(&mut self, now: Instant) {
         let table = &self.table;
         self.at_risk.leave_at_risk(|entry| {
-            let is_present = table.generation(entry.number) == Some(entry.generation);
-            is_present && table.get(entry.number).is_some_and(|one| one.at_risk().is_some())
+            table.has(entry.number, entry.generation)
+                && table.get(entry.number).is_some_and(|one| one.at_risk().is_some())
         });
         let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
         for number in numbers {

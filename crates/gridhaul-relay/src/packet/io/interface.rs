@@ -8,6 +8,7 @@ use gridhaul_linux::{
     SegmentationKind, SendRejection, interface_mtu,
 };
 
+use crate::packet::joining::CHECKSUM;
 use crate::packet::{BridgeCounters, ChecksumState, ComposedFrame, DropCause, Frame, Offload};
 use crate::runtime::RunError;
 
@@ -116,14 +117,11 @@ pub(super) fn outgoing_frame<'a>(frame: &ComposedFrame<'a>) -> OutgoingFrame<'a>
     let segmentation = |size| Segmentation { kind, size, header_len: payload as u16, ecn: false };
     let metadata = FrameMetadata {
         vlan: None,
-        checksum: Checksum::Pending { start: transport as u16, offset: CHECKSUM_OFFSET },
+        checksum: Checksum::Pending { start: transport as u16, offset: CHECKSUM as u16 },
         segmentation: segment_size.map(segmentation),
     };
     OutgoingFrame { bytes: frame.bytes, metadata }
 }
-
-/// Position of the checksum in the TCP header (RFC 9293, section 3.1).
-const CHECKSUM_OFFSET: u16 = 16;
 
 /// Tag protocol identifier of a service tag (IEEE 802.1ad).
 const SERVICE_TAG: u16 = 0x88a8;

@@ -42,45 +42,58 @@ const CONGESTION_STATES: &[(&str, &str)] = &[
     ("probe_rtt", "BBR sends little, to measure the round trip without a queue."),
 ];
 
-const fn field(
-    name: &'static str,
-    kind: &'static str,
-    unit: &'static str,
-    doc: &'static str,
-) -> ColumnInfo {
-    ColumnInfo { name, kind, unit, doc }
-}
-
-const CAUSE: ColumnInfo = field("cause", "string", "", "Cause of the change: see below.");
+const CAUSE: ColumnInfo = ColumnInfo::new("cause", "string", "", "Cause of the change: see below.");
 const NODE_CAUSE: ColumnInfo =
-    field("cause", "string", "", "Cause of the change at the node: see below.");
-const FIRST: ColumnInfo =
-    field("first_seq", "integer", "", "Sequence number of the first byte; null in samples.");
-const END: ColumnInfo =
-    field("end_seq", "integer", "", "Sequence number after the last byte; null in samples.");
-const RTO: ColumnInfo =
-    field("rto_s", "number", "s", "Retransmission timeout after the event, back-off included.");
-const EXPECTED: ColumnInfo =
-    field("expected_seq", "integer", "", "Next sequence number that the receiver expects.");
-const WINDOW: ColumnInfo = field("window_byte", "integer", "B", "Window that the peer offers.");
+    ColumnInfo::new("cause", "string", "", "Cause of the change at the node: see below.");
+const FIRST: ColumnInfo = ColumnInfo::new(
+    "first_seq",
+    "integer",
+    "",
+    "Sequence number of the first byte; null in samples.",
+);
+const END: ColumnInfo = ColumnInfo::new(
+    "end_seq",
+    "integer",
+    "",
+    "Sequence number after the last byte; null in samples.",
+);
+const RTO: ColumnInfo = ColumnInfo::new(
+    "rto_s",
+    "number",
+    "s",
+    "Retransmission timeout after the event, back-off included.",
+);
+const EXPECTED: ColumnInfo = ColumnInfo::new(
+    "expected_seq",
+    "integer",
+    "",
+    "Next sequence number that the receiver expects.",
+);
+const WINDOW: ColumnInfo =
+    ColumnInfo::new("window_byte", "integer", "B", "Window that the peer offers.");
 
 impl EventInfo {
     /// The fields of every line.
     pub const COMMON: &[ColumnInfo] = &[
-        field("time_s", "number", "s", "Time since the start of the run, to the nanosecond."),
-        field(
+        ColumnInfo::new(
+            "time_s",
+            "number",
+            "s",
+            "Time since the start of the run, to the nanosecond.",
+        ),
+        ColumnInfo::new(
             "end",
             "string",
             "",
             "End of the connection, `from` or `to` as in the scenario; not in events of nodes.",
         ),
-        field(
+        ColumnInfo::new(
             "node",
             "string",
             "",
             "Name of the node with a proxy or an aggregator; only in events of nodes.",
         ),
-        field("event", "string", "", "Name of the event."),
+        ColumnInfo::new("event", "string", "", "Name of the event."),
     ];
 
     /// Events of proxies and aggregators on the path, in the order of a step.
@@ -89,8 +102,8 @@ impl EventInfo {
             name: "node_state_updated",
             doc: "A proxy has crashed, or is up again.",
             fields: &[
-                field("old", "string", "", "State before: see below."),
-                field("new", "string", "", "State after."),
+                ColumnInfo::new("old", "string", "", "State before: see below."),
+                ColumnInfo::new("new", "string", "", "State after."),
                 NODE_CAUSE,
             ],
         },
@@ -98,7 +111,7 @@ impl EventInfo {
             name: "node_timer_expired",
             doc: "A timer of a proxy has expired, such as that of a retransmission to the next \
                   hop.",
-            fields: &[field(
+            fields: &[ColumnInfo::new(
                 "timeouts",
                 "integer",
                 "",
@@ -109,21 +122,24 @@ impl EventInfo {
         Self {
             name: "node_segments_retransmitted",
             doc: "A proxy has retransmitted segments with data.",
-            fields: &[field("segments", "integer", "", "Number of segments."), NODE_CAUSE],
+            fields: &[
+                ColumnInfo::new("segments", "integer", "", "Number of segments."),
+                NODE_CAUSE,
+            ],
         },
         Self {
             name: "node_buffer_updated",
             doc: "A proxy has acknowledged data in place of the receiver, or the next hop has \
                   acknowledged it; at an aggregator, those of the upstream connection of the flow.",
             fields: &[
-                field(
+                ColumnInfo::new(
                     "at_risk_byte",
                     "integer",
                     "B",
                     "Data that is acknowledged to its sender and not by the next hop: a crash of \
                      the node loses it.",
                 ),
-                field(
+                ColumnInfo::new(
                     "waiting_messages",
                     "integer",
                     "",
@@ -136,13 +152,18 @@ impl EventInfo {
             name: "node_segment_refused",
             doc: "An aggregator has dropped a segment of the flow, which its sender retransmits.",
             fields: &[
-                field(
+                ColumnInfo::new(
                     "first_seq",
                     "integer",
                     "",
                     "Sequence number of the first new byte; null if the segment has none.",
                 ),
-                field("end_seq", "integer", "", "Sequence number after the last new byte."),
+                ColumnInfo::new(
+                    "end_seq",
+                    "integer",
+                    "",
+                    "Sequence number after the last new byte.",
+                ),
                 NODE_CAUSE,
             ],
         },
@@ -154,16 +175,26 @@ impl EventInfo {
             name: "parameters_set",
             doc: "First line of an end: the parameters that determine its behaviour.",
             fields: &[
-                field("schema", "integer", "", "Version of the events; this page describes 1."),
-                field("congestion_control", "string", "", "Congestion control algorithm."),
-                field(
+                ColumnInfo::new(
+                    "schema",
+                    "integer",
+                    "",
+                    "Version of the events; this page describes 1.",
+                ),
+                ColumnInfo::new(
+                    "congestion_control",
+                    "string",
+                    "",
+                    "Congestion control algorithm.",
+                ),
+                ColumnInfo::new(
                     "loss_recovery",
                     "string",
                     "",
                     "Loss recovery; null where the kernel does not report it.",
                 ),
-                field("mss_byte", "integer", "B", "Payload of a full segment."),
-                field(
+                ColumnInfo::new("mss_byte", "integer", "B", "Payload of a full segment."),
+                ColumnInfo::new(
                     "sampling_interval_s",
                     "number",
                     "s",
@@ -176,16 +207,16 @@ impl EventInfo {
             name: "connection_state_updated",
             doc: "The connection has another state (RFC 9293, 3.3.2).",
             fields: &[
-                field("old", "string", "", "State before, such as `SYN-SENT`."),
-                field("new", "string", "", "State after, such as `ESTABLISHED`."),
+                ColumnInfo::new("old", "string", "", "State before, such as `SYN-SENT`."),
+                ColumnInfo::new("new", "string", "", "State after, such as `ESTABLISHED`."),
             ],
         },
         Self {
             name: "congestion_state_updated",
             doc: "The congestion control has another state.",
             fields: &[
-                field("old", "string", "", "State before: see below."),
-                field("new", "string", "", "State after."),
+                ColumnInfo::new("old", "string", "", "State before: see below."),
+                ColumnInfo::new("new", "string", "", "State after."),
                 CAUSE,
             ],
         },
@@ -193,8 +224,8 @@ impl EventInfo {
             name: "loss_recovery_state_updated",
             doc: "The loss recovery has another state.",
             fields: &[
-                field("old", "string", "", "State before: see below."),
-                field("new", "string", "", "State after."),
+                ColumnInfo::new("old", "string", "", "State before: see below."),
+                ColumnInfo::new("new", "string", "", "State after."),
                 CAUSE,
             ],
         },
@@ -202,14 +233,19 @@ impl EventInfo {
             name: "congestion_window_updated",
             doc: "The congestion window or the slow-start threshold has changed.",
             fields: &[
-                field("cwnd_byte", "integer", "B", "Congestion window."),
-                field(
+                ColumnInfo::new("cwnd_byte", "integer", "B", "Congestion window."),
+                ColumnInfo::new(
                     "ssthresh_byte",
                     "integer",
                     "B",
                     "Slow-start threshold; null while it is unlimited.",
                 ),
-                field("in_flight_byte", "integer", "B", "Data in the network (RFC 6675: pipe)."),
+                ColumnInfo::new(
+                    "in_flight_byte",
+                    "integer",
+                    "B",
+                    "Data in the network (RFC 6675: pipe).",
+                ),
                 CAUSE,
             ],
         },
@@ -217,14 +253,19 @@ impl EventInfo {
             name: "rtt_sampled",
             doc: "A round trip was measured.",
             fields: &[
-                field(
+                ColumnInfo::new(
                     "rtt_s",
                     "number",
                     "s",
                     "The measured round trip, the mean if one acknowledgement measures several; \
                      null in samples, which report the smoothed one only.",
                 ),
-                field("srtt_s", "number", "s", "Smoothed round-trip time (RFC 6298, section 2)."),
+                ColumnInfo::new(
+                    "srtt_s",
+                    "number",
+                    "s",
+                    "Smoothed round-trip time (RFC 6298, section 2).",
+                ),
                 RTO,
             ],
         },
@@ -232,19 +273,29 @@ impl EventInfo {
             name: "segments_lost",
             doc: "The loss recovery has marked outstanding segments as lost: one range \
                   of them; in a sample, their number.",
-            fields: &[FIRST, END, field("segments", "integer", "", "Number of segments."), CAUSE],
+            fields: &[
+                FIRST,
+                END,
+                ColumnInfo::new("segments", "integer", "", "Number of segments."),
+                CAUSE,
+            ],
         },
         Self {
             name: "segments_retransmitted",
             doc: "A segment is retransmitted; in a sample, the number since the last one.",
-            fields: &[FIRST, END, field("segments", "integer", "", "Number of segments."), CAUSE],
+            fields: &[
+                FIRST,
+                END,
+                ColumnInfo::new("segments", "integer", "", "Number of segments."),
+                CAUSE,
+            ],
         },
         Self {
             name: "timer_expired",
             doc: "A timer has expired.",
             fields: &[
-                field("timer", "string", "", "The timer: see below."),
-                field(
+                ColumnInfo::new("timer", "string", "", "The timer: see below."),
+                ColumnInfo::new(
                     "rto_s",
                     "number",
                     "s",
@@ -268,7 +319,12 @@ impl EventInfo {
             doc: "Data has arrived beyond a gap, at the receiver.",
             fields: &[
                 EXPECTED,
-                field("out_of_order_byte", "integer", "B", "Payload received beyond the gap."),
+                ColumnInfo::new(
+                    "out_of_order_byte",
+                    "integer",
+                    "B",
+                    "Payload received beyond the gap.",
+                ),
             ],
         },
         Self {
