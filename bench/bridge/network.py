@@ -11,9 +11,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from namespaces import Failure, Namespace, run  # noqa: E402
 
 MODES = ("none", "reflect", "spoof", "snoop", "ack", "split")
 # The bridge of the kernel alone, for comparison.
@@ -21,22 +23,9 @@ KERNEL = "kernel"
 CLIENT, SERVER = "10.77.0.1", "10.77.0.2"
 CLIENT_V6, SERVER_V6 = "fd00::1", "fd00::2"
 MANAGEMENT = "127.0.0.1:9180"
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
 # ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SRXCSUM, ETHTOOL_STXCSUM, ETHTOOL_SSG.
 OFFLOADS = (0x1F, 0x24, 0x2C, 0x15, 0x17, 0x19)
-
-
-class Failure(Exception):
-    """A result that differs from the expected one."""
-
-
-def run(*words, text=None):
-    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failure(f"{' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def need(packages):
@@ -51,41 +40,12 @@ def program(name):
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") or name
 
 
-class Namespace:
+class Host(Namespace):
+    """A namespace of the chain, whose TCP keeps no metrics of earlier connections."""
+
     def __init__(self, name):
-        self.name = f"ghb-{os.getpid()}-{name}"
-        run("ip", "netns", "add", self.name)
-        self.run("ip", "link", "set", "lo", "up")
+        super().__init__(f"ghb-{name}")
         self.run("sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1")
-
-    def run(self, *words, text=None):
-        return run("ip", "netns", "exec", self.name, *words, text=text)
-
-    def start(self, *words, **options):
-        return subprocess.Popen(("ip", "netns", "exec", self.name, *words), **options)
-
-    def enter(self, work):
-        """Result of work in the namespace, by a thread of its own."""
-        result, fault = [], []
-
-        def inside():
-            try:
-                with open(f"/run/netns/{self.name}", "rb") as file:
-                    if LIBC.setns(file.fileno(), CLONE_NEWNET):
-                        raise OSError(ctypes.get_errno(), "setns")
-                result.append(work())
-            except Exception as error:
-                fault.append(error)
-
-        thread = threading.Thread(target=inside)
-        thread.start()
-        thread.join()
-        if fault:
-            raise fault[0]
-        return result[0]
-
-    def delete(self):
-        subprocess.run(("ip", "netns", "del", self.name), check=False)
 
 
 def disable_offloads(device):
@@ -104,7 +64,7 @@ class Box:
     """A bridge of the kernel with two ports and, unless the mode is `kernel`, a relay."""
 
     def __init__(self, number, chain):
-        self.namespace, self.nice = Namespace(f"box{number}"), chain.nice
+        self.namespace, self.nice = Host(f"box{number}"), chain.nice
         self.folder, self.relay, self.mode = chain.folder, chain.relay, chain.mode
         self.config = os.path.join(self.folder, f"box{number}.toml")
         self.errors = os.path.join(self.folder, f"box{number}.errors")
@@ -220,7 +180,7 @@ class Chain:
             self.start_link(hop, parameters)
 
     def namespace(self, name):
-        namespace = Namespace(name)
+        namespace = Host(name)
         self.namespaces.append(namespace)
         return namespace
 

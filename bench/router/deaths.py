@@ -18,7 +18,6 @@ not among the gaps: other work on the processors has delayed the routers as well
 """
 
 import argparse
-import ctypes
 import json
 import os
 import random
@@ -30,6 +29,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from namespaces import Failure, Namespace  # noqa: E402
+
 MESSAGE = 200
 INTERVAL = 0.1
 DEVICES = ("dvbt0", "gprs0")
@@ -40,54 +42,19 @@ DISTURBANCE = 0.25
 # A gap is measured up to this time.
 GAP_MAX = 30.0
 IPPROTO_MPTCP = 262
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNET = 0x40000000
 
 
-def run(*words, text=None):
-    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout
-
-
-class Namespace:
-    def __init__(self, name):
-        self.name = f"{name}-{os.getpid()}"
-        run("ip", "netns", "add", self.name)
-        self.run("ip", "link", "set", "lo", "up")
-
-    def run(self, *words, text=None):
-        return run("ip", "netns", "exec", self.name, *words, text=text)
-
-    def enter(self, work):
-        """Result of work in the namespace, by a thread of its own."""
-        result = []
-
-        def inside():
-            with open(f"/run/netns/{self.name}", "rb") as file:
-                if LIBC.setns(file.fileno(), CLONE_NEWNET):
-                    raise OSError(ctypes.get_errno(), "setns")
-            result.append(work())
-
-        thread = threading.Thread(target=inside)
-        thread.start()
-        thread.join()
-        return result[0]
-
+class Side(Namespace):
     def sent_packets(self, device):
         text = self.run("ip", "-j", "-s", "link", "show", "dev", device)
         return json.loads(text)[0]["stats64"]["tx"]["packets"]
-
-    def delete(self):
-        run("ip", "netns", "del", self.name)
 
 
 class Network:
     """Two namespaces with two links."""
 
     def __init__(self, name):
-        self.terminal, self.centre = Namespace(f"{name}-t"), Namespace(f"{name}-c")
+        self.terminal, self.centre = Side(f"{name}-t"), Side(f"{name}-c")
         for device in DEVICES:
             peer = ("peer", "name", device, "netns", self.centre.name)
             self.terminal.run("ip", "link", "add", device, "type", "veth", *peer)
@@ -395,4 +362,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(str(failure))

@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 
-from deaths import DEVICES, KINDS, RouterNetwork
+from deaths import DEVICES, KINDS, Failure, RouterNetwork
 
 PREFERRED, OTHER = DEVICES
 STEADY_PORT, BULK_PORT = 4061, 4060
@@ -200,4 +200,7 @@ def measure(args, kind, death):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(str(failure))
