@@ -12,23 +12,28 @@ use crate::process::{self, cargo, output, program, target};
 
 /// Rate of a bulk transfer with offloads.
 const RATES: [(&str, Bounds); 2] =
-    [("none", Bounds::at_least(1_000.0, 1_000.0)), ("reflect", Bounds::at_least(1_000.0, 150.0))];
+    [("none", Bounds::at_least(1_000.0, 4_000.0)), ("reflect", Bounds::at_least(1_000.0, 1_000.0))];
 
 /// CPU time of the relay for a packet without offloads.
 const PACKETS: [(&str, Bounds); 6] = [
-    ("none", Bounds::at_most(3.0, 10.0)),
-    ("reflect", Bounds::at_most(5.0, 25.0)),
-    ("spoof", Bounds::at_most(5.0, 25.0)),
-    ("snoop", Bounds::at_most(5.0, 25.0)),
-    ("ack", Bounds::at_most(5.0, 15.0)),
-    ("split", Bounds::at_most(5.0, 25.0)),
+    ("none", Bounds::at_most(3.0, 8.0)),
+    ("reflect", Bounds::at_most(5.0, 12.0)),
+    ("spoof", Bounds::at_most(5.0, 12.0)),
+    ("snoop", Bounds::at_most(5.0, 14.0)),
+    ("ack", Bounds::at_most(5.0, 8.0)),
+    ("split", Bounds::at_most(5.0, 13.0)),
 ];
 
 /// Median time that a request and its response take longer than through the kernel's bridge.
-const ADDED_LATENCY: Bounds = Bounds::at_most(100.0, 500.0);
+const ADDED_LATENCY: Bounds = Bounds::at_most(100.0, 150.0);
 
 /// Memory of an idle connection.
-const MEMORY: Bounds = Bounds::at_most(1_500.0, 6_000.0);
+const MEMORY: [(&str, Bounds); 4] = [
+    ("reflect", Bounds::at_most(1_500.0, 4_100.0)),
+    ("spoof", Bounds::at_most(1_500.0, 3_500.0)),
+    ("snoop", Bounds::at_most(1_500.0, 2_700.0)),
+    ("ack", Bounds::at_most(1_500.0, 1_500.0)),
+];
 
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     let build = ["build", "--release", "--package", "gridhaul-relay", "--bin", "gridhaul-relay"];
@@ -90,11 +95,10 @@ fn latencies(results: &Value) -> anyhow::Result<Vec<Measurement>> {
 }
 
 fn memory(results: &Value) -> anyhow::Result<Vec<Measurement>> {
-    let modes = ["reflect", "spoof", "snoop", "ack"];
-    let measurement = |mode: &&str| {
+    let measurement = |(mode, bounds): (&str, Bounds)| {
         let bytes = value(results, None, mode, "idle_byte")?;
         let name = format!("bridge {mode}, memory of an idle connection");
-        Ok(Measurement::new(&name, (bytes, 0, " B"), MEMORY))
+        Ok(Measurement::new(&name, (bytes, 0, " B"), bounds))
     };
-    modes.iter().map(measurement).collect()
+    MEMORY.into_iter().map(measurement).collect()
 }
