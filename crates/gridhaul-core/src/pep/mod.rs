@@ -8,6 +8,7 @@
 //! [`Payload`], reads the payload of an outgoing segment by its sequence numbers, and releases
 //! payload when the proxy does ([`BufferStatus::released`]). The simulator keeps no payload at all.
 
+mod aborted;
 mod ack_filter;
 mod ack_filter_trial;
 pub mod aggregation;

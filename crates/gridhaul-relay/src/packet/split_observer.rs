@@ -65,8 +65,8 @@ impl Proxy for SplitObserver {
             self.numbers[from.index()] = Some(Numbers { end, expected: segment.ack });
         }
         if self.is_over && !is_reset {
-            // The host has not received the reset.
-            self.reset(from);
+            // The host has not received the reset, or another relay probes whether the other host has.
+            Side::BOTH.into_iter().for_each(|side| self.reset(side));
             return;
         }
         self.is_over |= is_reset;
@@ -110,7 +110,8 @@ mod tests {
         assert_eq!(sent(&mut observer), [(Side::Client, true), (Side::Server, true)]);
         assert!(observer.is_over());
         observer.handle_segment(Instant::ZERO, Side::Server, &segment(u32::MAX, 1_000));
-        assert_eq!(sent(&mut observer), [(Side::Server, true)], "the first reset was lost");
+        let both = [(Side::Client, true), (Side::Server, true)];
+        assert_eq!(sent(&mut observer), both, "the first reset was lost");
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Coupling {
     /// [`BufferStatus::bytes_at_risk`] of the data from one side.
     #[inline]
     fn bytes_at_risk_from(&self, from: Side) -> u64 {
-        if self.aborted {
+        if self.aborted.is_some() {
             return 0;
         }
         self.acknowledged(from).saturating_sub(self.directions[from.index()].released)
@@ -68,7 +68,7 @@ impl Coupling {
             released: direction.released,
             ..BufferStatus::default()
         };
-        if self.aborted {
+        if self.aborted.is_some() {
             return transferred;
         }
         let bytes =

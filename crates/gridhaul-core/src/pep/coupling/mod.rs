@@ -15,6 +15,7 @@ use gridhaul_scenario::units::{Bytes, Instant};
 
 use self::drain::StatedOffer;
 use self::unanswered::Unanswered;
+use super::aborted::Aborted;
 use super::{Origin, Outgoing, Side};
 use crate::tcp::{Connection, Flags, Segment, StackParams, State};
 
@@ -35,8 +36,8 @@ pub struct Coupling {
     /// By the side that sends the data.
     directions: [Direction; 2],
     mode: CouplingMode,
-    /// Both connections were reset: the buffered data has no receiver any more.
-    aborted: bool,
+    /// Present once both connections were reset: the buffered data has no receiver any more.
+    aborted: Option<Aborted>,
     /// Bytes at risk when both connections were reset.
     lost: u64,
     /// By side; present from [`Self::drain`] on.
@@ -125,7 +126,7 @@ impl Coupling {
             connections,
             directions: [Direction::NEW; 2],
             mode,
-            aborted: false,
+            aborted: None,
             lost: 0,
             stated_before_drain: None,
             next_poll: NextPoll::Client,
@@ -154,6 +155,13 @@ impl Coupling {
     /// [`Self::exceeds_r2`] is valid again after [`Self::poll_transmit`] has returned `None`.
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.connections[from.index()].handle_segment(now, segment);
+        if let Some(aborted) = &mut self.aborted {
+            if aborted.may_repeat(now) {
+                self.connections[from.other().index()].repeat_reset();
+            }
+            self.next_poll = NextPoll::Client;
+            return;
+        }
         self.directions[from.index()].unanswered = None;
         // The segment carries data of this side, and acknowledges data of the other side.
         self.transfer_data(from);
@@ -265,7 +273,7 @@ impl Coupling {
     pub(super) fn abort(&mut self) {
         self.next_poll = NextPoll::Client;
         self.lost += self.bytes_at_risk();
-        self.aborted = true;
+        self.aborted.get_or_insert_default();
         for side in Side::BOTH {
             // The peer of a connection whose acknowledgement of FIN is withheld is not in
             // TIME-WAIT.
@@ -306,7 +314,9 @@ impl Coupling {
             if connection.state() == State::Closed && !connection.is_finished() {
                 return false;
             }
-            if connection.state() == State::Closed && self.withholds_fin_ack(side) && !self.aborted
+            if connection.state() == State::Closed
+                && self.withholds_fin_ack(side)
+                && self.aborted.is_none()
             {
                 // The acknowledgement of FIN is still to be sent.
                 self.connections[side.index()].restart_time_wait(now);

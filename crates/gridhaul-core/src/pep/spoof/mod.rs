@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::Instant;
 
+use super::aborted::Aborted;
 use super::transparent::{EntryState, Relay, Transparent};
 use super::{BufferStatus, Origin, Outgoing, Side, Statistics};
 use crate::tcp::{Flags, Segment, StackParams};
@@ -40,8 +41,8 @@ pub struct StoringRelay {
     queue: VecDeque<Outgoing>,
     /// Size of IP and TCP headers without options.
     header: u8,
-    /// The connection was reset.
-    aborted: bool,
+    /// Present once the connection was reset.
+    aborted: Option<Aborted>,
     /// Bytes at risk when the connection was reset.
     lost: u64,
 }
@@ -121,7 +122,7 @@ impl StoringRelay {
         let direction = self.direction(from);
         let window = direction.released..=direction.released + direction.buffer;
         let is_valid = direction.position(segment.seq).is_some_and(|at| window.contains(&at));
-        if is_valid && !self.aborted {
+        if is_valid {
             self.end();
             self.reset_toward(from.other());
         }
@@ -139,11 +140,21 @@ impl StoringRelay {
     /// Discards all copies.
     fn end(&mut self) {
         self.lost += Relay::bytes_at_risk(self);
-        self.aborted = true;
+        self.aborted.get_or_insert_default();
         for direction in &mut self.directions {
             direction.store.clear();
             direction.timer.stop();
             direction.unanswered_since = None;
+        }
+    }
+
+    /// Answers a segment after a reset, and repeats the reset of the opposite host.
+    fn on_segment_after_reset(&mut self, now: Instant, from: Side, segment: &Segment) {
+        if !segment.flags.has(Flags::RST) {
+            self.answer_with_reset(from, segment);
+        }
+        if self.aborted.as_mut().is_some_and(|aborted| aborted.may_repeat(now)) {
+            self.reset_toward(from.other());
         }
     }
 
@@ -167,7 +178,7 @@ impl Relay for StoringRelay {
             Direction::new(params, entry.isns[index], next, entry.sack, window_shifts[index])
         });
         let header = params.header as u8;
-        Self { directions, queue: VecDeque::new(), header, aborted: false, lost: 0 }
+        Self { directions, queue: VecDeque::new(), header, aborted: None, lost: 0 }
     }
 
     fn request_ack(&mut self, to: Side) {
@@ -175,10 +186,10 @@ impl Relay for StoringRelay {
     }
 
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
-        if segment.flags.has(Flags::RST) {
+        if self.aborted.is_some() {
+            self.on_segment_after_reset(now, from, segment);
+        } else if segment.flags.has(Flags::RST) {
             self.on_reset(from, segment);
-        } else if self.aborted {
-            self.answer_with_reset(from, segment);
         } else if segment.flags.has(Flags::SYN) {
             // A duplicate from the handshake (RFC 5961, section 4: challenge ACK).
             self.acknowledge(from);
@@ -223,7 +234,7 @@ impl Relay for StoringRelay {
 
     fn is_unsent(&self, from: Side, ack: u32) -> bool {
         let direction = self.direction(from.other());
-        !self.aborted
+        self.aborted.is_none()
             && direction.acknowledged_position(ack).is_none_or(|at| at > direction.sent_to)
     }
 
@@ -233,7 +244,7 @@ impl Relay for StoringRelay {
     }
 
     fn is_over(&self) -> bool {
-        self.aborted || self.directions.iter().all(Direction::is_closed)
+        self.aborted.is_some() || self.directions.iter().all(Direction::is_closed)
     }
 
     fn is_finished(&self) -> bool {
@@ -247,7 +258,7 @@ impl Relay for StoringRelay {
 
     fn buffer_status(&self, from: Side) -> BufferStatus {
         let status = self.direction(from).buffer_status();
-        if self.aborted { BufferStatus { bytes_at_risk: 0, ..status } } else { status }
+        if self.aborted.is_some() { BufferStatus { bytes_at_risk: 0, ..status } } else { status }
     }
 
     fn lost(&self) -> u64 {
@@ -255,7 +266,8 @@ impl Relay for StoringRelay {
     }
 
     fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
-        if self.aborted || segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+        if self.aborted.is_some() || segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST)
+        {
             return None;
         }
         let direction = self.direction(from);

@@ -19,6 +19,7 @@ mod drain;
 mod hop;
 mod host;
 mod last_hop;
+mod lost_resets;
 mod malformed_segments;
 mod pass_through;
 mod proxy;

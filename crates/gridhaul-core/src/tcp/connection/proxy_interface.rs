@@ -117,17 +117,23 @@ impl Connection {
             State::Closed => return,
             State::TimeWait if !owes_close => return,
             State::Listen | State::SynSent => {}
-            _ => {
-                let seq = self.isn.wrapping_add(self.sending.next() as u32);
-                let acknowledged = self.receiver.acknowledged() as u32;
-                let ack = self.peer_isn.wrapping_add(acknowledged);
-                let header = self.params.header as u8;
-                let flags = Flags::RST.with(Flags::ACK);
-                self.closing().reset =
-                    Some(Segment { seq, ack, flags, header, ..Segment::default() });
-            }
+            _ => self.send_reset(),
         }
         self.enter_closed();
+    }
+
+    /// Sends RST again to a peer that [`Self::abort`] has reset.
+    pub(crate) fn repeat_reset(&mut self) {
+        if self.state == State::Closed && self.closing.is_some() {
+            self.send_reset();
+        }
+    }
+
+    fn send_reset(&mut self) {
+        let seq = self.isn.wrapping_add(self.sending.next() as u32);
+        let ack = self.peer_isn.wrapping_add(self.receiver.acknowledged() as u32);
+        let (flags, header) = (Flags::RST.with(Flags::ACK), self.params.header as u8);
+        self.closing().reset = Some(Segment { seq, ack, flags, header, ..Segment::default() });
     }
 
     /// Restarts TIME-WAIT, or starts it where LAST-ACK has just ended, because a message to the

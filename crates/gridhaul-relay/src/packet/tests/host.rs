@@ -202,6 +202,13 @@ impl Host {
         frames
     }
 
+    /// A segment with an old sequence number in the name of this host, as the lease of a relay sends
+    /// it: the peer answers it, if it has the connection.
+    pub(super) fn probe(&self) -> Vec<u8> {
+        let seq = self.isn.wrapping_sub(1 << 20);
+        self.frame(&Segment { seq, flags: Flags::ACK, header: 40, ..Segment::default() })
+    }
+
     /// Time of the next timeout of the connection or the application.
     pub(super) fn next_deadline(&self) -> Instant {
         let is_over = self.connection.state() == State::Closed;

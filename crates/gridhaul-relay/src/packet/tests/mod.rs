@@ -6,6 +6,7 @@ mod frames;
 mod host;
 mod joining;
 mod limits;
+mod lost_resets;
 mod random_faults;
 mod restart;
 mod schedules;
