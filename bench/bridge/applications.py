@@ -5,6 +5,7 @@ to servers with other MTUs, with and without the offloads of the interfaces.
 """
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,8 @@ MTUS = (296, 576, 1500, 9000)
 LINK_MTU = 9000
 # Longest time of an application in seconds.
 LIMIT = 3000
+# Time in which a relay that was delayed reports the end of its lease.
+REPORT_TIME = 2
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 NGINX = """
@@ -293,6 +296,14 @@ class Measurement:
         self.options, self.files = options, files
         self.table = Table("application", "mode", "boxes", "MTU", "offloads", "bytes", "seconds", "Mbit/s", "connections")
 
+    def describe(self, chain):
+        """Prints what the relays and the hosts show after a failure."""
+        if self.options.verbose:
+            documents = [box.document(path) for box in chain.boxes if box.process for path in ("/status", "/meters")]
+            reports = [box.reports() for box in chain.boxes if box.process]
+            sockets = [host.run("ss", "-tinO") for host in (chain.client, chain.server)]
+            print(*(json.dumps(document) for document in documents), *reports, *sockets, sep="\n", flush=True)
+
     def run(self, name, mode, boxes, mtus=None, offloads=True, work=None):
         """One application through a new chain. `mtus` has the MTU of the links and that of the server."""
         begun, size, fault, opened, expirations = time.monotonic(), None, None, None, 0
@@ -306,10 +317,14 @@ class Measurement:
                 begun = time.monotonic()
                 try:
                     size = (work or APPLICATIONS[name])(chain, self.files)
-                finally:
+                    seconds = time.monotonic() - begun
+                    chain.check()
+                except (Failure, subprocess.TimeoutExpired):
+                    # The kernel resets at the end of a lease; the relay reports it when it has the processor again.
+                    time.sleep(REPORT_TIME)
                     expirations = chain.expirations()
-                seconds = time.monotonic() - begun
-                chain.check()
+                    self.describe(chain)
+                    raise
                 opened = chain.opened()
                 if opened == 0:
                     raise Failure("no connection has passed a proxy")
@@ -353,4 +368,5 @@ def arguments(parser):
     parser.add_argument("--size", type=int, default=1_000_000_000, help="bytes of a transfer by HTTP and HTTPS")
     parser.add_argument("--mtu", action="append", type=int, help=f"only servers with these MTUs; default: {MTUS}")
     parser.add_argument("--mode", action="append", choices=(*MODES, KERNEL), help="only these modes")
+    parser.add_argument("--verbose", action="store_true", help="print counters and messages of the relays after a failure")
     parser.add_argument("--python", help="a Python with c104; default: a virtual environment in target")

@@ -68,10 +68,12 @@ class Box:
         self.folder, self.relay, self.mode = chain.folder, chain.relay, chain.mode
         self.config = os.path.join(self.folder, f"box{number}.toml")
         self.errors = os.path.join(self.folder, f"box{number}.errors")
-        self.keys, self.process = chain.keys, None
+        self.keys, self.process, self.has_lease = chain.keys, None, chain.has_lease
         self.namespace.run("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv6.conf.all.disable_ipv6=1")
 
     def connect_ports(self):
+        if not self.has_lease and self.mode != KERNEL:
+            return
         self.namespace.run("ip", "link", "add", "br0", "type", "bridge")
         for device in ("left", "right"):
             self.namespace.run("ip", "link", "set", device, "master", "br0")
@@ -81,9 +83,10 @@ class Box:
         if self.mode == KERNEL:
             return
         toward = 'toward = "right"\n' if self.mode in ("snoop", "ack") else ""
+        fail_open = "" if self.has_lease else "fail_open = false\n"
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(
-                f'name = "box"\nmanagement.address = "{MANAGEMENT}"\n[bridge]\ninterfaces = ["left", "right"]\n'
+                f'name = "box"\nmanagement.address = "{MANAGEMENT}"\n[bridge]\ninterfaces = ["left", "right"]\n{fail_open}'
                 f'{self.keys.get("bridge", "")}\n[bridge.rule.all]\nmode = "{self.mode}"\n{toward}{self.keys.get("rule", "")}\n'
             )
         with open(self.errors, "ab") as errors:
@@ -143,6 +146,7 @@ class Chain:
 
     def __init__(self, options, mode, boxes, links=None, mtu=1500, host_mtus=None, offloads=True, keys=None):
         self.mode, self.relay, self.keys, self.nice = mode, options.relay, keys or {}, str(options.nice)
+        self.has_lease = not getattr(options, "no_lease", False)  # Not an option of `kills`.
         self.temporary = tempfile.TemporaryDirectory(prefix="bridge-")
         self.folder = self.temporary.name
         self.link_processes, self.processes, self.boxes, self.namespaces = {}, [], [], []

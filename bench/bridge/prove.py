@@ -31,6 +31,8 @@ def main():
         command = commands.add_parser(name, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
         command.add_argument("--relay", default="target/release/gridhaul-relay", help="the program")
         command.add_argument("--nice", type=int, default=0, help="nice value of the relays; negative on a busy machine")
+        if name != "kills":
+            command.add_argument("--no-lease", action="store_true", help="relays without `fail_open`: a delay resets nothing")
         module.arguments(command)
     options = parser.parse_args()
     options.relay = os.path.abspath(options.relay)
