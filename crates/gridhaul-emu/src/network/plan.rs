@@ -13,6 +13,7 @@ use super::proxies::{self, ProxyLayout};
 use super::relays::{self, RelayLayout};
 use super::routers::{self, RouterLayout};
 use super::shaper::token_bucket;
+use crate::socket_config::kernel_mss;
 
 /// The network of a scenario, before it is created.
 #[derive(Debug)]
@@ -177,12 +178,13 @@ impl NetworkPlan {
         commands
     }
 
-    /// MTU of the devices of proxies: a proxy that splits connections derives its segment size from
-    /// it, which must be that of the hosts.
+    /// MTU of the devices of proxies, which is the size of the hosts' largest packets, options
+    /// included: larger ones would be dropped, and a proxy that splits connections derives its
+    /// segment size from the MTU.
     pub(crate) fn proxy_mtu(&self) -> u32 {
         let packets = self.flows.iter().flat_map(|flow| {
             flow.stacks.each_ref().map(|stack| match flow.transport {
-                Transport::Tcp => stack.header + stack.mss,
+                Transport::Tcp => stack.header + kernel_mss(stack),
                 _ => FRAMES_MTU,
             })
         });

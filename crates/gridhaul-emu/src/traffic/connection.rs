@@ -216,7 +216,7 @@ impl Connection {
                 Ok(0) => {
                     // The peer has closed; the socket must not wake the loop again.
                     if end == FlowEnd::To {
-                        self.streams.close_to_end();
+                        self.streams.shut_down(FlowEnd::To);
                     }
                     break;
                 }

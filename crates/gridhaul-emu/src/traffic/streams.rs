@@ -26,8 +26,8 @@ pub(super) struct Streams {
     pub is_open: bool,
     /// Whether the `from` end shuts down once all written data is accepted.
     closing: bool,
-    /// Whether the `to` end is shut down.
-    to_end_is_closed: bool,
+    /// Whether each end is shut down.
+    is_closed: [bool; 2],
     /// The error with which the kernel has aborted the connection, if any.
     pub failure: Option<String>,
 }
@@ -44,7 +44,7 @@ impl Streams {
             delivered: [0; 2],
             is_open: false,
             closing: false,
-            to_end_is_closed: false,
+            is_closed: [false; 2],
             failure: None,
         }
     }
@@ -78,24 +78,22 @@ impl Streams {
     }
 
     /// Shuts the `from` end down if the application has closed it and all data is accepted.
-    pub(super) fn finish(&self) {
-        if self.closing
-            && self.accepted[0] == self.written[0]
-            && let Some(socket) = &self.sockets[0]
-        {
-            // The other end may have reset it meanwhile.
-            let _ = socket.shutdown(Shutdown::Write);
+    pub(super) fn finish(&mut self) {
+        if self.closing && self.accepted[0] == self.written[0] {
+            self.shut_down(FlowEnd::From);
         }
     }
 
-    /// The `from` end has closed: shuts the `to` end down, once. Each call of shutdown(2) reports a
-    /// change of the socket, so that calls in answer to such reports would never end.
-    pub(super) fn close_to_end(&mut self) {
-        if !self.to_end_is_closed
-            && let Some(socket) = &self.sockets[1]
+    /// Shuts an end down, once. Each call of shutdown(2) reports a change of the socket, so that
+    /// calls in answer to such reports would never end.
+    pub(super) fn shut_down(&mut self, end: FlowEnd) {
+        let index = end as usize;
+        if !self.is_closed[index]
+            && let Some(socket) = &self.sockets[index]
         {
-            let _ = socket.shutdown(Shutdown::Write);
-            self.to_end_is_closed = true;
+            // It fails before the handshake, and if the other end has reset the connection.
+            let result = socket.shutdown(Shutdown::Write);
+            self.is_closed[index] = result.is_ok() || self.is_open;
         }
     }
 
@@ -190,23 +188,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_close_of_a_finished_connection_wakes_the_loop_only_a_few_times() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let sender = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        sender.connect(&listener.local_addr().unwrap().into()).unwrap();
-        let receiver = Socket::from(listener.accept().unwrap().0);
-        let mut poll = Poll::new().unwrap();
-        let flags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::ET);
-        poll.watch(&receiver, 0, flags).unwrap();
-        sender.shutdown(Shutdown::Write).unwrap();
-        let mut streams = Streams::new(sender);
-        streams.sockets[1] = Some(receiver);
-        let mut events = 0;
-        let limit = std::time::Duration::from_millis(50);
-        while events < 100 && poll.wait::<1>(limit).unwrap().count() > 0 {
-            events += 1;
-            streams.close_to_end();
+    fn the_close_of_an_end_wakes_the_loop_only_a_few_times() {
+        for end in [FlowEnd::From, FlowEnd::To] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let sender = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            sender.connect(&listener.local_addr().unwrap().into()).unwrap();
+            let receiver = Socket::from(listener.accept().unwrap().0);
+            let mut poll = Poll::new().unwrap();
+            let flags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::ET);
+            let watched = if end == FlowEnd::From { &sender } else { &receiver };
+            poll.watch(watched, 0, flags).unwrap();
+            let mut streams = Streams::new(sender);
+            streams.sockets[1] = Some(receiver);
+            // The application of the `from` end has closed; the other end may answer for long.
+            streams.closing = true;
+            let mut events = 0;
+            let limit = std::time::Duration::from_millis(50);
+            while events < 100 && poll.wait::<1>(limit).unwrap().count() > 0 {
+                events += 1;
+                match end {
+                    FlowEnd::From => streams.finish(),
+                    FlowEnd::To => streams.shut_down(end),
+                }
+            }
+            assert!(events < 10, "{end:?}: {events} events");
         }
-        assert!(events < 10, "{events} events");
     }
 }

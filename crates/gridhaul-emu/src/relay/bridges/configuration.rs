@@ -91,7 +91,7 @@ mod tests {
             );
             let scenario = Scenario::from_toml(&text, "test.toml").unwrap();
             let plan = NetworkPlan::new(&scenario).unwrap();
-            assert_eq!(plan.proxy_mtu(), 1_500, "the segments of the hosts");
+            assert_eq!(plan.proxy_mtu(), 1_512, "the packets of the hosts, with timestamps");
             let text = bridge(&scenario, &plan, &plan.proxies[0]);
             let config = RelayConfig::from_toml(&text, "relay.toml");
             let rule = config.unwrap().bridge.unwrap().rule["up"].clone();
