@@ -52,6 +52,7 @@ from gridhaul._run import (
 )
 from gridhaul._scenario import Scenario
 from gridhaul._session import Message, Session, Snapshot
+from gridhaul._supply import Supply
 from gridhaul._values import Value
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "Session",
     "SessionError",
     "Snapshot",
+    "Supply",
     "Value",
     "Warning",
     "__version__",

@@ -139,12 +139,19 @@ class Session:
                 messages so far are part of the next step.
 
         """
-        reports, error = self._open().advance_to(until_s)
-        if error is not None:
-            if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(f"interrupted at {self.now_s} s") from error
-            raise error
-        return [Message(*report) for report in reports]
+        return self._messages(*self._open().advance_to(until_s))
+
+    def advance_to_report(self, until_s: float) -> list[Message]:
+        """Advance to the first message that is delivered or lost, or to a time in seconds.
+
+        Return the messages that end at the time reached, :attr:`now_s`.
+
+        Raises:
+            SessionError: A time before that of the session.
+            Interrupted: Ctrl-C, as in :meth:`advance_to`.
+
+        """
+        return self._messages(*self._open().advance_to_report(until_s))
 
     def next_event(self) -> float | None:
         """Return a time in seconds before which nothing is delivered or lost.
@@ -177,6 +184,19 @@ class Session:
 
         """
         self._open().set_link(name, up, rate, delay, loss)
+
+    def set_node(self, name: str, *, up: bool) -> None:
+        """Make a node fail or work again from now on.
+
+        Args:
+            name: ``"concentrator"``, ``"meter[3]"``, or ``"meter"`` for all members of a group.
+            up: Whether the node works. While it does not, none of its links does.
+
+        Raises:
+            SessionError: An unknown node, or one member of a group that shares a link.
+
+        """
+        self._open().set_node(name, up)
 
     def snapshot(self) -> Snapshot:
         """Return the state, to which :meth:`restore` returns."""
@@ -213,6 +233,17 @@ class Session:
         if self._inner is None:
             return f"<gridhaul.Session {self._scenario.title!r}, closed>"
         return f"<gridhaul.Session {self._scenario.title!r} at {self.now_s} s>"
+
+    def _messages(
+        self,
+        reports: list[tuple[int, float, float, str | None]],
+        error: BaseException | None,
+    ) -> list[Message]:
+        if error is not None:
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(f"interrupted at {self.now_s} s") from error
+            raise error
+        return [Message(*report) for report in reports]
 
     def _open(self) -> _native.Session:
         if self._inner is None:

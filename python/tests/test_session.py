@@ -125,6 +125,42 @@ def test_wrong_types_are_refused(meters: Scenario) -> None:
         session.set_link("uplink", rate="fast")
 
 
+def test_a_step_to_the_first_report_ends_at_its_time(meters: Scenario) -> None:
+    session = Session(meters)
+    session.send_many([(f"meter[{n}]", "head", 100, 0.1 * n) for n in range(20)])
+    found = []
+    while session.in_flight > 0:
+        messages = session.advance_to_report(60)
+        assert {message.at_s for message in messages} == {session.now_s}
+        found += messages
+    assert len(found) == 20
+    assert session.advance_to_report(70) == []
+    assert session.now_s == 70
+    with pytest.raises(gridhaul.SessionError, match="time does not go back"):
+        session.advance_to_report(69)
+
+
+def test_an_element_takes_its_nodes_down(meters: Scenario) -> None:
+    session = Session(meters)
+    supply = gridhaul.Supply({"feeder 1": ["meter[1]", "meter[2]"], "battery": ["meter[2]"]})
+    supply.set(session, "feeder 1", energised=False)
+    late = [session.send(f"meter[{n}]", "head", 100, 1.0) for n in (1, 2, 3)]
+    assert {message.id for message in session.advance_to(20)} == set(late[1:])
+    supply.set(session, "feeder 1", energised=False)
+    supply.set(session, "feeder 1", energised=True)
+    assert [message.id for message in session.advance_to(100)] == late[:1]
+    supply.set(session, "battery", energised=False)
+    session.send("meter[2]", "head", 100)
+    assert len(session.advance_to(110)) == 1
+    with pytest.raises(gridhaul.InputError, match="choose one of: feeder 1, battery"):
+        supply.set(session, "feeder 2", energised=False)
+    wrong: Any = "meter[1]"
+    with pytest.raises(gridhaul.InputError, match="expected a list of nodes"):
+        gridhaul.Supply({"feeder 1": wrong})
+    with pytest.raises(gridhaul.SessionError, match="there is no node `metre`"):
+        gridhaul.Supply({"feeder 1": ["metre"]}).set(session, "feeder 1", energised=False)
+
+
 def test_a_closed_session_is_refused(meters: Scenario) -> None:
     with Session(meters) as session:
         session.send("meter[1]", "head", 9)

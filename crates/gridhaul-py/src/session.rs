@@ -6,6 +6,7 @@ use gridhaul_scenario::answer::LossReason;
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability};
 use gridhaul_sim::{
     LinkChange, MessageFate, MessageReport, Session as Simulation, SessionError, Snapshot as State,
+    Step,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -82,24 +83,14 @@ impl Session {
 
     /// Advances to a time. Returns the messages that were delivered or lost.
     fn advance_to(&self, py: Python<'_>, until_s: f64) -> PyResult<StepResult> {
-        let until = instant(py, "until", until_s)?;
-        let mut simulation = self.free()?;
-        let stepped = &mut *simulation;
-        let mut interrupted = None;
-        let step = py.detach(|| {
-            stepped.advance_to(until, || {
-                Python::attach(|py| match py.check_signals() {
-                    Ok(()) => true,
-                    Err(error) => {
-                        interrupted = Some(error);
-                        false
-                    }
-                })
-            })
-        });
-        let step = step.map_err(|error| exception(py, &error))?;
-        let reports = step.reports.iter().map(report).collect();
-        Ok((reports, interrupted.map(|error| error.into_value(py).into_any())))
+        self.step(py, until_s, |session, until, continues| session.advance_to(until, continues))
+    }
+
+    /// Advances to the first message that is delivered or lost, or to a time.
+    fn advance_to_report(&self, py: Python<'_>, until_s: f64) -> PyResult<StepResult> {
+        self.step(py, until_s, |session, until, continues| {
+            session.advance_to_report(until, continues)
+        })
     }
 
     /// The time of the next event in seconds; None if nothing will happen without a message.
@@ -127,6 +118,11 @@ impl Session {
         self.free()?.set_link(name, &change).map_err(|error| exception(py, &error))
     }
 
+    /// Makes a node fail or work again.
+    fn set_node(&self, py: Python<'_>, name: &str, up: bool) -> PyResult<()> {
+        self.free()?.set_node(name, up).map_err(|error| exception(py, &error))
+    }
+
     fn snapshot(&self) -> PyResult<Snapshot> {
         Ok(Snapshot { state: Arc::new(Mutex::new(self.free()?.snapshot())) })
     }
@@ -146,7 +142,31 @@ impl Snapshot {
     }
 }
 
+/// A method of the session that advances to a time while the closure returns true.
+type Advance = fn(&mut Simulation, Instant, &mut dyn FnMut() -> bool) -> Result<Step, SessionError>;
+
 impl Session {
+    fn step(&self, py: Python<'_>, until_s: f64, advance: Advance) -> PyResult<StepResult> {
+        let until = instant(py, "until", until_s)?;
+        let mut simulation = self.free()?;
+        let stepped = &mut *simulation;
+        let mut interrupted = None;
+        let step = py.detach(|| {
+            advance(stepped, until, &mut || {
+                Python::attach(|py| match py.check_signals() {
+                    Ok(()) => true,
+                    Err(error) => {
+                        interrupted = Some(error);
+                        false
+                    }
+                })
+            })
+        });
+        let step = step.map_err(|error| exception(py, &error))?;
+        let reports = step.reports.iter().map(report).collect();
+        Ok((reports, interrupted.map(|error| error.into_value(py).into_any())))
+    }
+
     /// The simulation, unless another thread steps it.
     fn free(&self) -> PyResult<MutexGuard<'_, Simulation>> {
         match self.simulation.try_lock() {

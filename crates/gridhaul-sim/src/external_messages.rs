@@ -221,6 +221,12 @@ impl ExternalMessages {
         self.channels.iter().map(of_channel).sum()
     }
 
+    /// Whether messages were delivered or lost since the last call of `take_reports`.
+    #[inline]
+    pub(crate) const fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
     /// The reports since the last call, in the order of time.
     pub(crate) fn take_reports(&mut self) -> Vec<MessageReport> {
         std::mem::take(&mut self.reports)

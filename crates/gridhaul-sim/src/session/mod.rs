@@ -7,20 +7,23 @@
 
 mod address;
 mod error;
+mod failures;
 mod link_change;
 
-use gridhaul_core::link::LinkRandomStreams;
+use gridhaul_core::link::{DirectionChange, LinkRandomStreams};
 use gridhaul_scenario::backend::{NoProgress, Unsupported};
 use gridhaul_scenario::scenario::{Load, Record, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
 use address::ExternalFlows;
+use failures::Failures;
+use link_change::SelectedDirection;
 
 use crate::build::build;
 use crate::external_messages::{MessageId, MessageReport, QueuedMessage};
 use crate::layout::Layout;
 use crate::run::unsupported_keys;
-use crate::world::World;
+use crate::world::{StepEnd, World};
 
 pub use error::SessionError;
 pub use link_change::LinkChange;
@@ -42,6 +45,7 @@ pub struct Snapshot {
     now: Instant,
     /// Number of messages sent.
     sent: u64,
+    failures: Failures,
     /// Hash of the scenario and number of the replication of the session.
     session: String,
 }
@@ -75,7 +79,8 @@ impl Session {
         let mut world = Box::new(build(scenario, &layout, replication, &NoProgress)?);
         world.begin();
         let session = format!("{} {replication}", scenario.sha256());
-        let state = Snapshot { world, now: Instant::ZERO, sent: 0, session };
+        let failures = Failures::default();
+        let state = Snapshot { world, now: Instant::ZERO, sent: 0, failures, session };
         let flows = ExternalFlows::new(scenario);
         Ok(Self { scenario: scenario.clone(), layout, flows, replication, state })
     }
@@ -124,15 +129,41 @@ impl Session {
     pub fn advance_to(
         &mut self,
         until: Instant,
+        continues: impl FnMut() -> bool,
+    ) -> Result<Step, SessionError> {
+        self.advance(until, StepEnd::Time, continues)
+    }
+
+    /// Advances to the first time at which a message is delivered or lost, and to `until` at the
+    /// latest; [`now`](Self::now) is then the time reached. The step reports all messages that end
+    /// at that time. `continues` is as in [`advance_to`](Self::advance_to).
+    ///
+    /// # Errors
+    /// A time before [`now`](Self::now).
+    pub fn advance_to_report(
+        &mut self,
+        until: Instant,
+        continues: impl FnMut() -> bool,
+    ) -> Result<Step, SessionError> {
+        self.advance(until, StepEnd::FirstReport, continues)
+    }
+
+    fn advance(
+        &mut self,
+        until: Instant,
+        end: StepEnd,
         mut continues: impl FnMut() -> bool,
     ) -> Result<Step, SessionError> {
         self.check_time(until)?;
         let world = &mut self.state.world;
         world.schedule_external();
         loop {
-            let reached = world.run_events(until, EVENTS_PER_SLICE)?;
+            // A slice may have ended among the events of the time of the first report.
+            let has_ended = end == StepEnd::FirstReport && world.external.has_reports();
+            let limit = if has_ended { self.state.now } else { until };
+            let reached = world.run_events(limit, end, EVENTS_PER_SLICE)?;
             if reached.is_complete {
-                self.state.now = until;
+                self.state.now = reached.now;
                 break;
             }
             self.state.now = reached.now;
@@ -141,7 +172,7 @@ impl Session {
                 return Ok(Step { reports: Vec::new(), interrupted: true });
             }
         }
-        world.report_closed(until);
+        world.report_closed(self.state.now);
         Ok(Step { reports: world.external.take_reports(), interrupted: false })
     }
 
@@ -159,17 +190,38 @@ impl Session {
     /// # Errors
     /// An unknown link, or a rate of zero.
     pub fn set_link(&mut self, name: &str, change: &LinkChange) -> Result<(), SessionError> {
-        let selected = link_change::select(&self.scenario, &self.layout.directions, name)?;
+        let Self { scenario, layout, state, replication, .. } = self;
+        let selected = link_change::select(scenario, &layout.directions, name)?;
         let change = change.checked(name)?;
-        for direction in selected {
-            let random = LinkRandomStreams::named(
-                self.scenario.seed,
-                self.replication,
-                &direction.row_name,
-                direction.member,
-            );
-            let entry = self.state.world.net.links.entry_mut(direction.index);
-            entry.direction.change(self.state.now, &change, direction.keys, random);
+        for direction in &selected {
+            let mut change = change;
+            if let Some(up) = change.up {
+                state.failures.set_direction(direction.index, up);
+                change.up = Some(state.failures.works(scenario, direction));
+            }
+            change_direction(state, scenario, *replication, direction, &change);
+        }
+        Ok(())
+    }
+
+    /// Makes a node fail or work again: `meter[3]`, or `meter` for all members of a group. While a
+    /// node does not work, none of its links does.
+    ///
+    /// # Errors
+    /// An unknown node, or one member of a group that shares a link with the others.
+    pub fn set_node(&mut self, name: &str, up: bool) -> Result<(), SessionError> {
+        let Self { scenario, layout, state, replication, .. } = self;
+        let (node, _) = address::split_member(name);
+        let directions = link_change::of_node(scenario, &layout.directions, node);
+        let worked: Vec<bool> =
+            directions.iter().map(|direction| state.failures.works(scenario, direction)).collect();
+        state.failures.set_node(scenario, name, up)?;
+        for (direction, worked) in directions.iter().zip(worked) {
+            let works = state.failures.works(scenario, direction);
+            if works != worked {
+                let change = DirectionChange { up: Some(works), ..DirectionChange::default() };
+                change_direction(state, scenario, *replication, direction, &change);
+            }
         }
         Ok(())
     }
@@ -215,10 +267,30 @@ impl Session {
     }
 }
 
+/// Changes a direction from the time of the session on.
+fn change_direction(
+    state: &mut Snapshot,
+    scenario: &Scenario,
+    replication: u32,
+    direction: &SelectedDirection<'_>,
+    change: &DirectionChange,
+) {
+    let SelectedDirection { index, row_name, member, keys, .. } = direction;
+    let random = LinkRandomStreams::named(scenario.seed, replication, row_name, *member);
+    let entry = state.world.net.links.entry_mut(*index);
+    entry.direction.change(state.now, change, keys, random);
+}
+
 impl Snapshot {
     fn copy(&self) -> Self {
-        let Self { world, now, sent, session } = self;
-        Self { world: Box::new(world.copy()), now: *now, sent: *sent, session: session.clone() }
+        let Self { world, now, sent, failures, session } = self;
+        Self {
+            world: Box::new(world.copy()),
+            now: *now,
+            sent: *sent,
+            failures: failures.clone(),
+            session: session.clone(),
+        }
     }
 
     /// The time of the state.

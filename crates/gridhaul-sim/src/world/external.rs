@@ -14,6 +14,15 @@ use crate::events::Target;
 use crate::external_messages::QueuedMessage;
 use crate::flow::Ends;
 
+/// The time at which a step ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepEnd {
+    /// The given time.
+    Time,
+    /// The first time at which a message is delivered or lost, and the given time at the latest.
+    FirstReport,
+}
+
 /// How far a slice of a step has come.
 pub(crate) struct Reached {
     pub now: Instant,
@@ -22,8 +31,13 @@ pub(crate) struct Reached {
 }
 
 impl World {
-    /// Handles up to `count` events up to and including a time.
-    pub(crate) fn run_events(&mut self, until: Instant, count: u32) -> Result<Reached, RunError> {
+    /// Handles up to `count` events up to and including a time, or that of the first report.
+    pub(crate) fn run_events(
+        &mut self,
+        mut until: Instant,
+        end: StepEnd,
+        count: u32,
+    ) -> Result<Reached, RunError> {
         let mut reached = Instant::ZERO;
         for _ in 0..count {
             let Some((now, target)) = self.net.events.pop(until) else {
@@ -31,6 +45,9 @@ impl World {
             };
             reached = now;
             self.handle(now, target)?;
+            if end == StepEnd::FirstReport && self.external.has_reports() {
+                until = now;
+            }
         }
         Ok(Reached { now: reached, is_complete: false })
     }

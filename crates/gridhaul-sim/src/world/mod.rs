@@ -28,6 +28,8 @@ use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::recorder::Recorder;
 
+pub(crate) use external::StepEnd;
+
 /// The state of one run.
 #[derive(Debug)]
 pub(crate) struct World {

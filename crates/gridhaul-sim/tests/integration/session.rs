@@ -377,3 +377,74 @@ fn a_message_to_a_node_that_does_not_answer_is_lost() {
     let late = advance(&mut session, at(1_002.0)).remove(0);
     assert_eq!(late.fate, MessageFate::Lost(LossReason::ConnectionFailed));
 }
+
+#[test]
+fn a_step_to_the_first_report_ends_at_its_time() {
+    let messages = messages(60);
+    let send = || {
+        let mut session = open(&meters(LOSSY, "", EXTERNAL));
+        for Sent { at, member, bytes } in &messages {
+            session.send(&format!("meter[{member}]"), "head", *bytes, *at).unwrap();
+        }
+        session
+    };
+    let whole = advance(&mut send(), at(100.0));
+    let (mut session, mut found) = (send(), Vec::new());
+    while session.in_flight() > 0 {
+        let reports = session.advance_to_report(at(100.0), || true).unwrap().reports;
+        assert!(!reports.is_empty());
+        assert!(reports.iter().all(|report| report.at == session.now()), "{reports:?}");
+        found.extend(reports);
+    }
+    assert_eq!(found, whole);
+    // Without a message in flight, the step ends at its time.
+    assert_eq!(session.advance_to_report(at(200.0), || true).unwrap(), Step::default());
+    assert_eq!(session.now(), at(200.0));
+}
+
+#[test]
+fn a_node_that_fails_takes_its_links_down() {
+    let flow = "transport = 'datagram'\nload = 'external'";
+    let mut session = open(&meters("", "", flow));
+    let fates = |session: &mut Session, start: f64| {
+        for member in [1, 2] {
+            session.send(&format!("meter[{member}]"), "head", 100, at(start)).unwrap();
+        }
+        let mut reports = advance(session, at(start + 5.0));
+        reports.sort_by_key(|report| report.id);
+        reports.into_iter().map(|report| report.fate).collect::<Vec<_>>()
+    };
+    let (delivered, lost) = (MessageFate::Delivered, MessageFate::Lost(LossReason::Outage));
+    session.set_node("meter[1]", false).unwrap();
+    assert_eq!(fates(&mut session, 0.0), [lost, delivered]);
+    session.set_node("concentrator", false).unwrap();
+    assert_eq!(fates(&mut session, 10.0), [lost, lost]);
+    // The link of meter 1 works again with the later of its two ends, and the link itself.
+    session.set_node("concentrator", true).unwrap();
+    assert_eq!(fates(&mut session, 20.0), [lost, delivered]);
+    let link = |up| LinkChange { up: Some(up), ..LinkChange::default() };
+    session.set_link("street[1]", &link(false)).unwrap();
+    session.set_node("meter[1]", true).unwrap();
+    assert_eq!(fates(&mut session, 30.0), [lost, delivered]);
+    let before = session.snapshot();
+    session.set_link("street[1]", &link(true)).unwrap();
+    assert_eq!(fates(&mut session, 40.0), [delivered, delivered]);
+    session.restore(&before).unwrap();
+    session.set_node("meter[1]", true).unwrap();
+    assert_eq!(fates(&mut session, 40.0), [lost, delivered]);
+    let error = session.set_node("metre", false).unwrap_err().to_string();
+    assert_eq!(error, "there is no node `metre`\n  help: choose one of: meter, head, concentrator");
+}
+
+#[test]
+fn the_members_of_a_shared_link_fail_together() {
+    let mut scenario = meters("", "", "transport = 'datagram'\nload = 'external'");
+    scenario.link["street"].shared = true;
+    let mut session = open(&scenario);
+    let error = session.set_node("meter[1]", false).unwrap_err().to_string();
+    assert!(error.starts_with("`meter[1]` shares link `street` with other members"), "{error}");
+    session.set_node("meter", false).unwrap();
+    session.send("meter[1]", "head", 100, at(0.0)).unwrap();
+    let reports = advance(&mut session, at(1.0));
+    assert_eq!(reports[0].fate, MessageFate::Lost(LossReason::Outage));
+}

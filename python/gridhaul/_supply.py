@@ -1,0 +1,90 @@
+"""Correlation of a power grid with its communication network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gridhaul._errors import InputError
+from gridhaul._session import Session
+
+__all__ = ["Supply"]
+
+
+class Supply:
+    """Which elements of a power grid supply which nodes of a scenario.
+
+    A node works while at least one of its elements is energised; nodes without an element always
+    work. An outage of a feeder so takes its own meters and its concentrator down.
+
+    Example:
+        >>> import gridhaul
+        >>> supply = gridhaul.Supply({"feeder 1": ["concentrator", "meter[0]", "meter[1]"]})
+        >>> supply.nodes("feeder 1")
+        ('concentrator', 'meter[0]', 'meter[1]')
+
+    """
+
+    __slots__ = ("_dead", "_elements")
+    _elements: dict[str, tuple[str, ...]]
+    _dead: set[str]
+
+    def __init__(self, elements: Mapping[str, Iterable[str]]) -> None:
+        """Take the nodes of each element.
+
+        Args:
+            elements: Names of nodes, such as ``"concentrator"`` or ``"meter[3]"``, by the name of
+                the element, such as ``"feeder 1"``.
+
+        Raises:
+            InputError: An element without nodes, or a text instead of a list.
+
+        """
+        self._elements = {}
+        self._dead = set()
+        for element, nodes in elements.items():
+            self.add(element, nodes)
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Names of the elements."""
+        return tuple(self._elements)
+
+    def add(self, element: str, nodes: Iterable[str]) -> None:
+        """Add an element, which is energised, and the nodes that it supplies."""
+        if isinstance(nodes, str) or not (names := tuple(nodes)):
+            raise InputError(
+                f"element {element!r}: expected a list of nodes, found {nodes!r}\n"
+                '  help: name the nodes that it supplies, such as ["concentrator", "meter[0]"]'
+            )
+        self._elements[element] = names
+
+    def nodes(self, element: str) -> tuple[str, ...]:
+        """Return the nodes that an element supplies."""
+        if element not in self._elements:
+            known = ", ".join(self._elements)
+            raise InputError(
+                f"no element {element!r} supplies nodes\n  help: choose one of: {known}"
+            )
+        return self._elements[element]
+
+    def set(self, session: Session, element: str, *, energised: bool) -> None:
+        """Energise or de-energise an element at the time of a session.
+
+        Raises:
+            InputError: An unknown element.
+            SessionError: A node that the scenario does not have.
+
+        """
+        nodes = self.nodes(element)
+        if energised == (element not in self._dead):
+            return
+        # Nodes of other elements keep their state.
+        before = {node: self._works(node) for node in nodes}
+        (self._dead.discard if energised else self._dead.add)(element)
+        for node in nodes:
+            if (works := self._works(node)) != before[node]:
+                session.set_node(node, up=works)
+
+    def _works(self, node: str) -> bool:
+        supplies = [element for element, nodes in self._elements.items() if node in nodes]
+        return any(element not in self._dead for element in supplies)
