@@ -22,11 +22,16 @@ pub struct AckFilter {
     due: Instant,
     /// The highest acknowledgement that was sent or is delayed.
     latest: Option<Latest>,
+    /// End of the data that the sender has sent, and the part of it that it must see acknowledged
+    /// before its acknowledgements are filtered again.
+    sent_to: Option<u32>,
+    recovery_point: Option<u32>,
     queue: VecDeque<Outgoing>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Latest {
+    seq: u32,
     ack: u32,
     edge: u32,
     window: u32,
@@ -43,8 +48,16 @@ impl AckFilter {
     /// are forwarded at once.
     #[must_use]
     pub const fn new(toward: Side, max_ack_delay: Duration) -> Self {
-        let due = Instant::NEVER;
-        Self { toward, max_ack_delay, delayed: None, due, latest: None, queue: VecDeque::new() }
+        Self {
+            toward,
+            max_ack_delay,
+            delayed: None,
+            due: Instant::NEVER,
+            latest: None,
+            sent_to: None,
+            recovery_point: None,
+            queue: VecDeque::new(),
+        }
     }
 
     /// Changes the delay. Without one, the delayed acknowledgement is sent.
@@ -55,11 +68,38 @@ impl AckFilter {
         }
     }
 
+    /// Handles a segment of the sender. After a retransmission, each acknowledgement matters until
+    /// all data that was outstanding is acknowledged: a partial one triggers the next
+    /// retransmission (RFC 6582, section 3.2), the number and the timestamp of the first ones show
+    /// whether the retransmission was spurious (RFC 5682; RFC 3522).
+    fn on_data(&mut self, now: Instant, segment: &Segment) {
+        if segment.sequence_len() == 0 {
+            return;
+        }
+        let end = segment.seq.wrapping_add(segment.sequence_len());
+        let newest = self.sent_to.filter(|&sent_to| !is_after(end, sent_to)).unwrap_or(end);
+        if self.sent_to.is_some_and(|sent_to| is_after(sent_to, segment.seq)) {
+            self.send_delayed(now);
+            self.recovery_point = Some(newest);
+        }
+        self.sent_to = Some(newest);
+    }
+
+    /// Whether this acknowledgement belongs to a loss recovery of the sender, which it may end.
+    fn is_in_recovery(&mut self, segment: &Segment) -> bool {
+        let Some(point) = self.recovery_point else { return false };
+        if segment.flags.has(Flags::ACK) && !is_after(point, segment.ack) {
+            self.recovery_point = None;
+        }
+        true
+    }
+
     /// Handles a segment that may carry an acknowledgement.
     fn on_acknowledgement(&mut self, now: Instant, segment: &Segment) {
-        let pure = self.latest.filter(|latest| is_pure(segment, latest));
+        let may_filter = !self.is_in_recovery(segment);
+        let pure = self.latest.filter(|latest| may_filter && is_pure(segment, latest));
         if let Some(delayed) = &self.delayed
-            && (pure.is_some() || replaces(segment, delayed))
+            && (pure.is_some() || may_filter && replaces(segment, delayed))
         {
             self.delayed = None;
         }
@@ -85,7 +125,8 @@ impl AckFilter {
             return;
         }
         let edge = segment.ack.wrapping_add(segment.window);
-        let latest = Latest { ack: segment.ack, edge, window: segment.window, sent_at };
+        let Segment { seq, ack, window, .. } = *segment;
+        let latest = Latest { seq, ack, edge, window, sent_at };
         let newer = self.latest.filter(|old| {
             let distance = old.ack.wrapping_sub(segment.ack);
             distance > 0 && distance <= WINDOW_MAX
@@ -109,14 +150,16 @@ impl AckFilter {
 /// Whether the segment only acknowledges more data and does not shrink the window: it may be
 /// delayed, and replaces a delayed acknowledgement. All others are forwarded at once: data, SYN,
 /// FIN, RST, segments that acknowledge nothing new (duplicates, which the sender counts, and window
-/// updates), selective acknowledgements (which report missing segments), and windows that are
-/// closed, shrink or reopen.
+/// updates), selective acknowledgements (which report missing segments), windows that are closed,
+/// shrink or reopen, and segments with an earlier sequence number than that of the latest
+/// acknowledgement (whose windows a sender ignores: SND.WL1 of RFC 9293, section 3.10.7.4).
 fn is_pure(segment: &Segment, latest: &Latest) -> bool {
     let ahead = segment.ack.wrapping_sub(latest.ack);
     let further = segment.ack.wrapping_add(segment.window).wrapping_sub(latest.edge);
     segment.flags == Flags::ACK
         && segment.len == 0
         && segment.sack.is_empty()
+        && !is_after(latest.seq, segment.seq)
         && (1..=WINDOW_MAX).contains(&ahead)
         && further <= WINDOW_MAX
         && segment.window > 0
@@ -125,12 +168,27 @@ fn is_pure(segment: &Segment, latest: &Latest) -> bool {
 
 /// Whether a segment that is forwarded at once has all information of the delayed one, and data or
 /// a higher acknowledgement number as well. (Otherwise it is a duplicate of the delayed one.)
+///
+/// Data with SACK blocks and the same acknowledgement number is a duplicate for a sender that has
+/// received the delayed one (RFC 6675, section 2), and the first acknowledgement of that number
+/// for one that has not. A segment with an earlier sequence number may be a retransmission, which
+/// a host that has received the data drops without regard to its acknowledgement (RFC 9293,
+/// section 3.10.7.4, first check).
 fn replaces(segment: &Segment, delayed: &Segment) -> bool {
     let ahead = segment.ack.wrapping_sub(delayed.ack);
     let edge = |segment: &Segment| segment.ack.wrapping_add(segment.window);
     let further = edge(segment).wrapping_sub(edge(delayed));
-    let carries = segment.len > 0 || ahead > 0;
-    segment.flags == Flags::ACK && carries && ahead <= WINDOW_MAX && further <= WINDOW_MAX
+    let carries = ahead > 0 || segment.len > 0 && segment.sack.is_empty();
+    segment.flags == Flags::ACK
+        && carries
+        && !is_after(delayed.seq, segment.seq)
+        && ahead <= WINDOW_MAX
+        && further <= WINDOW_MAX
+}
+
+/// Whether a sequence number follows another one.
+const fn is_after(number: u32, other: u32) -> bool {
+    number.wrapping_sub(other).cast_signed() > 0
 }
 
 impl Proxy for AckFilter {
@@ -142,14 +200,15 @@ impl Proxy for AckFilter {
         if from == self.toward {
             if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
                 self.send_delayed(now);
-                self.latest = None;
+                (self.latest, self.sent_to, self.recovery_point) = (None, None, None);
             }
+            self.on_data(now, segment);
             let (to, origin) = (from.other(), Origin::Forwarded);
             self.queue.push_back(Outgoing { to, segment: *segment, origin });
         } else {
             self.on_acknowledgement(now, segment);
             if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
-                self.latest = None;
+                (self.latest, self.recovery_point) = (None, None);
             }
         }
     }

@@ -32,7 +32,21 @@ pub(super) fn filtered(
     max_ack_delay: Duration,
     incoming: &[(Instant, Segment)],
 ) -> Vec<(Instant, Segment)> {
+    filtered_after(max_ack_delay, &[], incoming)
+}
+
+/// The same after these segments from the client.
+pub(super) fn filtered_after(
+    max_ack_delay: Duration,
+    data: &[(Instant, Segment)],
+    incoming: &[(Instant, Segment)],
+) -> Vec<(Instant, Segment)> {
     let mut filter = AckFilter::new(Side::Client, max_ack_delay);
+    for (at, segment) in data {
+        filter.handle_segment(*at, Side::Client, segment);
+        let forwarded = filter.poll_transmit(*at).expect("data is forwarded at once");
+        assert_eq!((forwarded.to, forwarded.segment), (Side::Server, *segment));
+    }
     let mut forwarded = Vec::new();
     let mut poll = |filter: &mut AckFilter, now| {
         while let Some(out) = filter.poll_transmit(now) {
@@ -93,6 +107,61 @@ fn other_segments_are_forwarded_at_once_and_in_order() {
     assert_eq!(numbers(&shrinks), [(0, 1), (20, 2), (20, 3)]);
     let closes = [(0, window(1, 10)), (10, window(11, 0)), (20, window(11, 9)), (30, ack(12))];
     assert_eq!(numbers(&closes), [(0, 1), (10, 11), (20, 11), (120, 12)]);
+}
+
+/// RFC 6675, section 2: with SACK, data may be a duplicate acknowledgement as well, but only for a
+/// sender that has received the acknowledgement before it.
+#[test]
+fn data_with_a_selective_acknowledgement_does_not_replace_an_acknowledgement_of_its_number() {
+    let mut data = Segment { len: 10, ..ack(2) };
+    data.sack.push(900, 1000);
+    assert_eq!(numbers(&[(0, ack(1)), (10, ack(2)), (20, data)]), [(0, 1), (20, 2), (20, 2)]);
+    let more = Segment { ack: 3, ..data };
+    assert_eq!(numbers(&[(0, ack(1)), (10, ack(2)), (20, more)]), [(0, 1), (20, 3)]);
+}
+
+/// A sender that has received the data drops a retransmission, and its acknowledgement (RFC 9293,
+/// section 3.10.7.4, first check).
+#[test]
+fn a_retransmission_does_not_replace_an_acknowledgement() {
+    let at = |seq, number| Segment { seq, ..ack(number) };
+    let data = |seq, number| Segment { len: 10, ..at(seq, number) };
+    let acknowledgements = [(0, at(10, 1)), (10, at(10, 2))];
+    let with = |last| [acknowledgements[0], acknowledgements[1], (20, last)];
+    assert_eq!(numbers(&with(data(10, 2))), [(0, 1), (20, 2)]);
+    assert_eq!(numbers(&with(data(0, 2))), [(0, 1), (20, 2), (20, 2)]);
+    assert_eq!(numbers(&with(data(0, 3))), [(0, 1), (20, 2), (20, 3)]);
+    assert_eq!(numbers(&with(at(0, 3))), [(0, 1), (20, 2), (20, 3)]);
+}
+
+/// Each acknowledgement counts in the loss recovery of the sender: partial ones (RFC 6582), the
+/// number and the timestamp of the first ones (RFC 5682, RFC 3522).
+#[test]
+fn after_a_retransmission_everything_is_forwarded_until_all_data_is_acknowledged() {
+    let data = |seq| (ms(0), Segment { seq, len: 10, flags: Flags::ACK, ..Segment::default() });
+    let incoming: Vec<_> = (1..8_u32).map(|i| (ms(u64::from(i)), ack(10 * i))).collect();
+    let after = |data: &[(Instant, Segment)]| {
+        let forwarded = filtered_after(MAX_ACK_DELAY, data, &incoming);
+        forwarded.into_iter().map(|(_, segment)| segment.ack).collect::<Vec<_>>()
+    };
+    let sent = [0, 10, 20, 30, 40].map(data);
+    assert_eq!(after(&sent), [10, 70]);
+    let retransmitted: Vec<_> = sent.into_iter().chain([data(10)]).collect();
+    assert_eq!(after(&retransmitted), [10, 20, 30, 40, 50, 70]);
+}
+
+#[test]
+fn a_handshake_with_fast_open_passes_unchanged() {
+    // RFC 7413, section 2: SYN with data, and SYN-ACK that acknowledges it.
+    let flags = Flags::SYN.with(Flags::ACK);
+    let syn_ack = Segment { seq: 77, flags, sack_permitted: true, header: 60, ..ack(201) };
+    let data = Segment { seq: 78, len: 10, flags: Flags::ACK, ..syn_ack };
+    let acknowledgement = Segment { len: 0, seq: 88, ..data };
+    let later = Segment { ack: 301, ..acknowledgement };
+    let incoming = [(ms(0), syn_ack), (ms(1), data), (ms(2), acknowledgement), (ms(3), later)];
+    let through = filtered(Duration::from_millis(50), &incoming);
+    assert_eq!(through[..3], incoming[..3], "SYN-ACK, data, and the duplicate after it");
+    assert_eq!(through[3..], [(ms(52), later)], "acknowledgements are filtered from then on");
 }
 
 #[test]
