@@ -9,6 +9,7 @@ use super::chain::{Chain, ISNS};
 use super::hop::{Impairments, schedules};
 use super::host::{Application, Close};
 use super::stack;
+use crate::pep::coupling::proxy_params;
 use crate::pep::{MssLimit, Proxy, Reflect, Side, Split, Spoof};
 use crate::tcp::StackParams;
 
@@ -109,6 +110,15 @@ pub(super) fn applications() -> impl Strategy<Value = [Application; 2]> {
 pub(super) fn quarter_of_cases() -> ProptestConfig {
     let config = ProptestConfig::default();
     ProptestConfig { cases: config.cases.div_ceil(4), ..config }
+}
+
+#[test]
+fn the_buffer_is_the_receive_window_of_a_proxy() {
+    let host = Arc::new(StackParams { nagle: false, ..(*stack(MSS, 5_000)).clone() });
+    for buffer in [700, 5_000] {
+        let params = proxy_params(Arc::clone(&host), Bytes::new(buffer));
+        assert_eq!(u64::from(params.receive_window), buffer);
+    }
 }
 
 proptest! {

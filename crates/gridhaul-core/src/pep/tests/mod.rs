@@ -26,6 +26,7 @@ mod proxy;
 mod random_schedules;
 mod snoop;
 mod spoof;
+mod transparent;
 mod two_hops;
 
 use std::sync::Arc;

@@ -113,6 +113,17 @@ fn the_first_selective_acknowledgement_triggers_a_retransmission_and_is_not_forw
     assert_eq!(harness.snoop.next_deadline(), Instant::NEVER);
 }
 
+/// The sender has not received the acknowledgement, and will receive that of the receiver.
+#[test]
+fn data_that_the_receiver_has_acknowledged_is_forwarded_and_not_cached_again() {
+    let mut harness = Harness::with_four_outstanding();
+    assert_eq!(harness.ack(500, &[]), ["ack 500 []"]);
+    assert_eq!(harness.data(400), ["400"]);
+    assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 0);
+    assert_eq!(harness.snoop.next_deadline(), Instant::NEVER);
+    assert_eq!(harness.ack(500, &[]), ["ack 500 []"]);
+}
+
 #[test]
 fn several_holes_are_repaired_in_one_round_trip() {
     let mut harness = Harness::with_four_outstanding();

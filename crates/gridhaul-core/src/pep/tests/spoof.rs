@@ -45,9 +45,14 @@ impl Harness {
     }
 
     fn ack(&mut self, ack: u32) -> Vec<String> {
-        let (flags, header) = (Flags::ACK, 40);
-        let segment = Segment { seq: 900, ack, window: 5_000, flags, header, ..Segment::default() };
-        self.handle(Side::Server, &segment)
+        self.handle(Side::Server, &acknowledgement(ack))
+    }
+
+    /// Measures a round trip of 51 ms: longer than the millisecond between two other events.
+    fn measure_long_round_trip(&mut self) {
+        self.data(100);
+        self.now += Duration::from_millis(50);
+        assert!(self.ack(200).is_empty());
     }
 
     fn handle(&mut self, from: Side, segment: &Segment) -> Vec<String> {
@@ -68,6 +73,11 @@ impl Harness {
         }
         sent
     }
+}
+
+fn acknowledgement(ack: u32) -> Segment {
+    let (flags, header) = (Flags::ACK, 40);
+    Segment { seq: 900, ack, window: 5_000, flags, header, ..Segment::default() }
 }
 
 #[test]
@@ -107,6 +117,36 @@ fn the_first_range_is_the_most_recent_one_also_after_an_old_segment() {
     assert_eq!(harness.first_range(100), Some((500, 600)), "a duplicate of old data");
 }
 
+/// The same for a FIN that arrives twice.
+#[test]
+fn a_second_fin_is_reported_by_the_first_range() {
+    let mut harness = Harness::new(10_000);
+    harness.data(100);
+    let fin = |seq, len| {
+        let flags = Flags::ACK.with(Flags::FIN);
+        Segment { seq, ack: 900, len, window: 5_000, flags, ..Segment::default() }
+    };
+    harness.handle(Side::Client, &fin(500, 100));
+    assert_eq!(harness.first_range(300), Some((300, 400)));
+    harness.now += Duration::from_millis(1);
+    harness.spoof.handle_segment(harness.now, Side::Client, &fin(600, 0));
+    let answer = std::iter::from_fn(|| harness.spoof.poll_transmit(harness.now)).last();
+    let blocks = answer.expect("an acknowledgement").segment.sack;
+    assert_eq!(blocks.as_slice(), [(500, 601), (300, 400)]);
+}
+
+/// RFC 9293, section 3.10.7.4, fifth check: "if the ACK bit is off, drop the segment and return".
+#[test]
+fn data_without_an_acknowledgement_number_is_not_accepted() {
+    let mut harness = Harness::new(10_000);
+    let data = Segment { seq: 100, len: 100, flags: Flags::ACK, ..Segment::default() };
+    assert_eq!(harness.spoof.accepts(Side::Client, &data), Some((100, 100)));
+    let data = Segment { flags: Flags::NONE, ..data };
+    assert_eq!(harness.spoof.accepts(Side::Client, &data), None);
+    assert!(harness.handle(Side::Client, &data).is_empty());
+    assert_eq!(harness.spoof.buffer_status(Side::Client).bytes, 0);
+}
+
 #[test]
 fn the_third_duplicate_triggers_a_local_retransmission() {
     let mut harness = Harness::new(10_000);
@@ -143,4 +183,70 @@ fn segments_beyond_the_buffer_are_neither_forwarded_nor_acknowledged() {
     assert_eq!(harness.data(300), ["data 300", "ack 350"]);
     assert_eq!(harness.data(400), ["ack 350"]);
     assert_eq!(harness.spoof.buffer_status(Side::Client).bytes, 250);
+}
+
+/// The segment at 300 has overtaken that at 200 before the proxy, and has not arrived with it. That
+/// the answer takes less time than earlier ones is no doubt: the segment was sent once.
+#[test]
+fn a_segment_sent_before_one_that_has_arrived_is_lost() {
+    let mut harness = Harness::new(10_000);
+    harness.measure_long_round_trip();
+    harness.data(300);
+    harness.data(200);
+    assert_eq!(harness.ack(300), ["rtx 300"]);
+}
+
+#[test]
+fn a_segment_sent_before_one_that_is_selectively_acknowledged_is_lost() {
+    let mut harness = Harness::new(10_000);
+    harness.measure_long_round_trip();
+    harness.data(200);
+    harness.data(300);
+    let mut segment = acknowledgement(200);
+    segment.sack.push(300, 400);
+    assert_eq!(harness.handle(Side::Server, &segment), ["rtx 200"]);
+}
+
+/// RFC 6298, section 3: the sample is that of the segment that has caused the acknowledgement.
+#[test]
+fn the_round_trip_is_that_of_the_last_of_several_acknowledged_segments() {
+    let mut harness = Harness::new(10_000);
+    harness.data(100);
+    harness.now += Duration::from_millis(500);
+    harness.data(200);
+    assert!(harness.ack(300).is_empty());
+    harness.data(300);
+    // The minimum timeout of 20 ms, and 200 ms for the delayed acknowledgement of one segment.
+    let timeout = harness.spoof.next_deadline().since(harness.now);
+    assert_eq!(timeout, Duration::from_millis(220));
+}
+
+#[test]
+fn the_window_of_the_next_hop_is_offered_while_no_data_is_missing() {
+    let mut harness = Harness::new(10_000);
+    let mut window_after = |seq| {
+        let (flags, header) = (Flags::ACK, 40);
+        let segment =
+            Segment { seq, ack: 900, len: 100, window: 5_000, flags, header, ..Segment::default() };
+        harness.now += Duration::from_millis(1);
+        harness.spoof.handle_segment(harness.now, Side::Client, &segment);
+        let sent = std::iter::from_fn(|| harness.spoof.poll_transmit(harness.now)).last();
+        sent.expect("an acknowledgement").segment.window
+    };
+    assert_eq!(window_after(100), 5_000);
+    assert_eq!(window_after(200), 5_000);
+    // Only an acknowledgement with an unchanged window is a duplicate.
+    assert_eq!(window_after(400), 5_000);
+    assert_eq!(window_after(500), 5_000);
+}
+
+/// RFC 9293, section 3.8.6.2.2: an update while the sender may still send a full segment waits
+/// until half of the buffer is free.
+#[test]
+fn a_sender_that_may_send_a_segment_receives_no_update_of_a_few_bytes() {
+    let mut harness = Harness::new(1_000);
+    (1..=9).for_each(|index| drop(harness.data(100 * index)));
+    assert!(harness.ack(200).is_empty(), "100 bytes were offered, 200 are free");
+    assert!(harness.ack(500).is_empty(), "500 are free");
+    assert_eq!(harness.ack(600), ["ack 1000"], "600 are free");
 }
