@@ -58,8 +58,8 @@ fn every_byte_arrives_through_a_proxy_that_acknowledges_nothing_itself() {
     let is_complete = |answer: &Answer| mean(answer, "up", Metric::TransfersFinished) >= 1.0;
     for proxy in ["proxy = { mode = 'snoop', buffer = '1 MB' }", "proxy = { mode = 'ack' }"] {
         let load = "{ transfer = { size = '500 kB' } }";
-        // About 2 s at 2 Mbit/s, and several retransmission timeouts. Timestamps make packets larger
-        // than the MSS with its headers.
+        // About 2 s at 2 Mbit/s, and several retransmission timeouts. Timestamps make packets
+        // larger than the MSS with its headers.
         let hops = hops(proxy, load).replace("timestamps = false\n", "");
         let text = format!("duration = '10 s'\n{hops}");
         let Some(answer) = run_until(&text, Emu::default(), is_complete) else { return };
