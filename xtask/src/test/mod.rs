@@ -3,6 +3,7 @@
 //! Short steps come first. The tests of cargo come last, so that their result ends the output.
 
 mod background;
+mod cosimulation;
 mod licences;
 mod module;
 mod ns2;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::cosimulation;
 use super::python::{Environment, PACKAGES};
 use super::tools::PYTHON;
 use crate::process::{self, cargo, program, root, target};
 
 /// The source folder of the package.
-const SOURCE: &str = "python";
+pub(super) const SOURCE: &str = "python";
 
 /// Builds the module as the other tests, and runs the tests of the package.
 pub(crate) fn test() -> anyhow::Result<()> {
@@ -20,7 +21,8 @@ pub(crate) fn test() -> anyhow::Result<()> {
         return PYTHON.report_missing();
     }
     build()?;
-    run()
+    run()?;
+    cosimulation::run()
 }
 
 /// Builds the module with the crates of the tests. The features of crates depend on the selected
@@ -68,7 +70,7 @@ fn run() -> anyhow::Result<()> {
 }
 
 /// Copies the package and the native module into the environment.
-fn install(environment: &Path, source: &Path) -> anyhow::Result<()> {
+pub(super) fn install(environment: &Path, source: &Path) -> anyhow::Result<()> {
     let package = packages(environment)?.join("gridhaul");
     if package.exists() {
         fs::remove_dir_all(&package)?;
