@@ -1,8 +1,8 @@
 //! The time after a proxy has reset both hosts.
 //!
-//! RST is not retransmitted (RFC 9293, section 3.5.3). If it is lost, a host that sends something is
-//! answered with another one, and a host that only receives would wait for ever: it is reset again
-//! when the other host, or another proxy on its side, sends a segment.
+//! RST is not retransmitted (RFC 9293, section 3.5.3). If it is lost, a host that sends something
+//! is answered with another one, and a host that only receives would wait for ever: it is reset
+//! again when the other host, or another proxy on its side, sends a segment.
 
 use gridhaul_scenario::units::{Duration, Instant};
 

@@ -65,7 +65,8 @@ impl Proxy for SplitObserver {
             self.numbers[from.index()] = Some(Numbers { end, expected: segment.ack });
         }
         if self.is_over && !is_reset {
-            // The host has not received the reset, or another relay probes whether the other host has.
+            // The host has not received the reset, or another relay probes whether the other host
+            // has.
             Side::BOTH.into_iter().for_each(|side| self.reset(side));
             return;
         }

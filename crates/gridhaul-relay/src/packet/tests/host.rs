@@ -202,8 +202,8 @@ impl Host {
         frames
     }
 
-    /// A segment with an old sequence number in the name of this host, as the lease of a relay sends
-    /// it: the peer answers it, if it has the connection.
+    /// A segment with an old sequence number in the name of this host, as the lease of a relay
+    /// sends it: the peer answers it, if it has the connection.
     pub(super) fn probe(&self) -> Vec<u8> {
         let seq = self.isn.wrapping_sub(1 << 20);
         self.frame(&Segment { seq, flags: Flags::ACK, header: 40, ..Segment::default() })
