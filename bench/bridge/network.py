@@ -255,8 +255,13 @@ class Chain:
 
     def delete(self):
         for process in [*self.processes, *self.link_processes.values()]:
-            process.kill()
-            process.wait()
+            # SIGKILL would leave the workers of nginx.
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         for box in self.boxes:
             box.delete()
         for namespace in self.namespaces:

@@ -3,10 +3,9 @@
 //! replaced only by a newer one of the same connection with all of its information.
 //! docs/limitations/ack.md lists the trade-offs.
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::outgoing_queue::OutgoingQueue;
 use super::{Origin, Outgoing, Proxy, Side};
 use crate::tcp::{Flags, Segment};
 
@@ -26,7 +25,7 @@ pub struct AckFilter {
     /// before its acknowledgements are filtered again.
     sent_to: Option<u32>,
     recovery_point: Option<u32>,
-    queue: VecDeque<Outgoing>,
+    queue: OutgoingQueue,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +55,7 @@ impl AckFilter {
             latest: None,
             sent_to: None,
             recovery_point: None,
-            queue: VecDeque::new(),
+            queue: OutgoingQueue::new(),
         }
     }
 

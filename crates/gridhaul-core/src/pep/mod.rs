@@ -15,6 +15,7 @@ pub mod aggregation;
 mod coupling;
 mod hop_timer;
 mod mss_limit;
+mod outgoing_queue;
 mod pass_through;
 mod payload;
 mod reflect;
@@ -237,6 +238,15 @@ pub trait Proxy: fmt::Debug + Send + Sync {
         None
     }
 }
+
+/// Memory of an idle connection: a relay has up to a million of them.
+const _: () = {
+    assert!(size_of::<Reflect>() <= 88);
+    assert!(size_of::<coupling::Coupling>() <= 360);
+    assert!(size_of::<spoof::StoringRelay>() <= 656);
+    assert!(size_of::<Snoop>() <= 456);
+    assert!(size_of::<AckFilter>() <= 184);
+};
 
 impl Clone for Box<dyn Proxy> {
     fn clone(&self) -> Self {

@@ -1,16 +1,15 @@
 //! The null case: a proxy that forwards every segment unchanged.
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::units::Instant;
 
+use super::outgoing_queue::OutgoingQueue;
 use super::{Origin, Outgoing, Proxy, Side};
 use crate::tcp::Segment;
 
 /// Forwards every segment unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct PassThrough {
-    queue: VecDeque<Outgoing>,
+    queue: OutgoingQueue,
 }
 
 impl Proxy for PassThrough {

@@ -121,6 +121,10 @@ impl Payload {
             rest.advance(ahead);
             self.chunks.insert(position, rest);
         }
+        if self.chunks.is_empty() {
+            // An emptied map keeps a node of several hundred bytes.
+            self.chunks = BTreeMap::new();
+        }
     }
 
     /// The position of a sequence number, which becomes the reference for the next one.

@@ -28,7 +28,7 @@ impl ConnectionAtRisk {
             BridgePort::First => [client, server],
             BridgePort::Second => [server, client],
         };
-        ConnectionKey { vlans: self.vlans, hosts }
+        ConnectionKey::between(hosts, self.vlans)
     }
 }
 

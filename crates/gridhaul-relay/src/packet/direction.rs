@@ -1,8 +1,10 @@
 //! Data of one direction of a connection, and the headers of its packets.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use gridhaul_core::pep::Payload;
-use gridhaul_core::wire::{EthernetHeader, IpHeader};
+use gridhaul_core::wire::{Addresses, EthernetHeader, IpHeader};
 
 use super::content::TcpFrame;
 
@@ -12,7 +14,7 @@ pub(super) struct Direction {
     /// Payload that the proxy has accepted.
     pub(super) store: Payload,
     /// Headers of the last packet from the host that sends the data.
-    pub(super) template: Option<Template>,
+    pub(super) headers: Option<LowerHeaders>,
     /// Largest packet that a router on the path to the receiver forwards.
     pub(super) path_mtu: u32,
     /// Added to a sequence number of the proxy for that of the host that sends the data: zero
@@ -30,6 +32,19 @@ pub(super) struct Template {
     pub(super) ip: IpHeader,
 }
 
+/// The fields of a [`Template`] but the addresses of IP, which are those of the connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LowerHeaders {
+    ethernet: EthernetHeader,
+    traffic_class: u8,
+    hop_limit: u8,
+    dont_fragment: bool,
+    flow_label: u32,
+}
+
+const _: () = assert!(size_of::<Option<LowerHeaders>>() <= 36);
+const _: () = assert!(size_of::<Direction>() <= 120);
+
 /// The two bits of the traffic class for ECN (RFC 3168, section 5).
 const ECN: u8 = 0b11;
 
@@ -38,7 +53,7 @@ impl Direction {
     pub(super) const fn new(limit: usize) -> Self {
         Self {
             store: Payload::new(limit),
-            template: None,
+            headers: None,
             path_mtu: u32::MAX,
             renumbering: 0,
             identification: 0,
@@ -61,6 +76,27 @@ impl Direction {
     }
 }
 
+impl LowerHeaders {
+    /// The headers of a packet.
+    pub(super) fn of(frame: &TcpFrame<'_>) -> Self {
+        let ethernet = frame.ethernet;
+        let IpHeader { traffic_class, hop_limit, dont_fragment, flow_label, .. } =
+            frame.ip.header();
+        Self { ethernet, traffic_class, hop_limit, dont_fragment, flow_label }
+    }
+
+    /// The headers of packets between these hosts.
+    pub(super) fn template(&self, [source, destination]: [SocketAddr; 2]) -> Template {
+        let Self { ethernet, traffic_class, hop_limit, dont_fragment, flow_label } = *self;
+        let addresses = Addresses::new(source.ip(), destination.ip());
+        let ip = IpHeader::new(addresses.expect("both hosts have the same version of IP"));
+        Template {
+            ethernet,
+            ip: IpHeader { traffic_class, hop_limit, dont_fragment, flow_label, ..ip },
+        }
+    }
+}
+
 impl Template {
     /// The headers of a packet.
     pub(super) fn of(frame: &TcpFrame<'_>) -> Self {
@@ -80,8 +116,8 @@ impl Template {
     }
 }
 
-const fn reversed(addresses: &gridhaul_core::wire::Addresses) -> gridhaul_core::wire::Addresses {
-    use gridhaul_core::wire::Addresses::{V4, V6};
+const fn reversed(addresses: &Addresses) -> Addresses {
+    use Addresses::{V4, V6};
     match *addresses {
         V4 { source, destination } => V4 { source: destination, destination: source },
         V6 { source, destination } => V6 { source: destination, destination: source },

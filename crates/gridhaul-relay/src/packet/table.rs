@@ -27,17 +27,29 @@ pub(super) struct Table {
 #[expect(clippy::disallowed_types, reason = "the order of the entries is not used")]
 type Numbers = std::collections::HashMap<ConnectionKey, u32>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Row {
     connection: Option<Box<Connection>>,
     /// Counts the connections of this row, so that entries of earlier ones are recognised.
     generation: u32,
-    /// Earliest entry of this connection in `deadlines`.
-    entered: Option<Instant>,
+    /// Earliest entry of this connection in `deadlines`; [`Instant::NEVER`] without one.
+    entered: Instant,
     /// Payload of this connection, as contained in the sum.
     memory: usize,
     /// The connection is in `closed`.
     is_closed: bool,
+}
+
+const _: () = assert!(size_of::<Row>() <= 40);
+
+impl Row {
+    const EMPTY: Self = Self {
+        connection: None,
+        generation: 0,
+        entered: Instant::NEVER,
+        memory: 0,
+        is_closed: false,
+    };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,13 +101,13 @@ impl Table {
     /// Adds a connection, whose key must not be in use.
     pub(super) fn insert(&mut self, connection: Connection) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(Row::default());
+            self.rows.push(Row::EMPTY);
             (self.rows.len() - 1) as u32
         });
         self.numbers.insert(connection.key, number);
         let row = &mut self.rows[number as usize];
         row.connection = Some(Box::new(connection));
-        (row.entered, row.memory, row.is_closed) = (None, 0, false);
+        (row.entered, row.memory, row.is_closed) = (Instant::NEVER, 0, false);
         number
     }
 
@@ -121,8 +133,8 @@ impl Table {
             self.closed.push_back((number, row.generation));
         }
         let at = connection.deadline(limits);
-        if row.entered.is_none_or(|entered| at < entered) {
-            row.entered = Some(at);
+        if at < row.entered {
+            row.entered = at;
             self.deadlines.push(Reverse(Deadline { at, number, generation: row.generation }));
         }
     }
@@ -151,8 +163,8 @@ impl Table {
             let Deadline { at, number, generation } = due.0;
             self.deadlines.pop();
             let row = &mut self.rows[number as usize];
-            if row.generation == generation && row.entered == Some(at) {
-                row.entered = None;
+            if row.generation == generation && row.entered == at {
+                row.entered = Instant::NEVER;
                 return Some(number);
             }
         }

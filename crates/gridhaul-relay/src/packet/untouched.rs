@@ -38,7 +38,7 @@ mod tests {
         let mut untouched = UntouchedConnections::default();
         let key = |port: u32| {
             let client = format!("10.0.{}.1:{}", port >> 16, port & 0xffff).parse().unwrap();
-            ConnectionKey { vlans: [None; 2], hosts: [client, "10.1.0.1:7".parse().unwrap()] }
+            ConnectionKey::between([client, "10.1.0.1:7".parse().unwrap()], [None; 2])
         };
         for port in 0..KNOWN_MAX as u32 + 10 {
             assert!(untouched.note(&key(port)));

@@ -15,7 +15,7 @@ const CONNECTIONS: u32 = 5_000;
 
 /// Largest memory of an idle connection in each mode.
 const LIMITS: [(&str, f64); 4] =
-    [("reflect", 4_500.0), ("spoof", 4_500.0), ("snoop", 4_500.0), ("ack", 4_500.0)];
+    [("reflect", 1_950.0), ("spoof", 1_450.0), ("snoop", 1_050.0), ("ack", 950.0)];
 
 /// Bytes of this process in memory (proc(5)).
 fn memory() -> f64 {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use gridhaul_scenario::units::Instant;
 
+use crate::pep::outgoing_queue::release_if_empty;
 use crate::tcp::Segment;
 
 /// A cached segment. Positions are 64-bit stream positions.
@@ -96,7 +97,7 @@ impl Cache {
     }
 
     pub(super) fn clear(&mut self) {
-        self.entries.clear();
+        self.entries = VecDeque::new();
         (self.used, self.payload) = (0, 0);
         (self.sent, self.sacked) = (0, 0);
     }
@@ -189,6 +190,7 @@ impl Cache {
             visit(entry);
             self.entries.pop_front();
         }
+        release_if_empty(&mut self.entries);
         if let Some(entry) = self.entries.front_mut() {
             let cut = entry.trim(una);
             self.used -= cut;

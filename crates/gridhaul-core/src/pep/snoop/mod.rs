@@ -11,11 +11,10 @@ mod cache;
 mod hop_window;
 mod repair;
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::hop_timer::HopTimer;
+use super::outgoing_queue::OutgoingQueue;
 use super::{BufferStatus, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Flags, Segment, expand};
 
@@ -30,7 +29,7 @@ pub struct Snoop {
     cache: Cache,
     timer: HopTimer,
     window: HopWindow,
-    queue: VecDeque<Outgoing>,
+    queue: OutgoingQueue,
     state: HopState,
     /// Whether each side has sent the SACK-permitted option; whether SACK is in use.
     sack_permitted: [bool; 2],
@@ -109,7 +108,7 @@ impl Snoop {
             cache: Cache::new(buffer.get()),
             timer: HopTimer::new(),
             window: HopWindow::new(),
-            queue: VecDeque::new(),
+            queue: OutgoingQueue::new(),
             state: HopState::new(),
             sack_permitted: [false; 2],
             sack: false,

@@ -18,12 +18,12 @@ mod repair;
 mod store;
 mod window;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gridhaul_scenario::units::Instant;
 
 use super::aborted::Aborted;
+use super::outgoing_queue::OutgoingQueue;
 use super::transparent::{EntryState, Relay, Transparent};
 use super::{BufferStatus, Origin, Outgoing, Side, Statistics};
 use crate::tcp::{Flags, Segment, StackParams};
@@ -38,7 +38,7 @@ pub type Spoof = Transparent<StoringRelay>;
 pub struct StoringRelay {
     /// By the side that sends the data.
     directions: [Direction; 2],
-    queue: VecDeque<Outgoing>,
+    queue: OutgoingQueue,
     /// Size of IP and TCP headers without options.
     header: u8,
     /// Present once the connection was reset.
@@ -178,7 +178,7 @@ impl Relay for StoringRelay {
             Direction::new(params, entry.isns[index], next, entry.sack, window_shifts[index])
         });
         let header = params.header as u8;
-        Self { directions, queue: VecDeque::new(), header, aborted: None, lost: 0 }
+        Self { directions, queue: OutgoingQueue::new(), header, aborted: None, lost: 0 }
     }
 
     fn request_ack(&mut self, to: Side) {

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use gridhaul_scenario::units::Instant;
 
+use crate::pep::outgoing_queue::release_if_empty;
+
 /// A stored segment. Positions are 64-bit stream positions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredSegment {
@@ -170,6 +172,7 @@ impl Store {
             visit(segment);
             self.segments.pop_front();
         }
+        release_if_empty(&mut self.segments);
         if let Some(segment) = self.segments.front_mut()
             && segment.start < una
         {

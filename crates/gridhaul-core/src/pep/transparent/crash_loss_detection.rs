@@ -17,12 +17,11 @@ const MIN_TIME: Duration = Duration::from_secs(3);
 ///
 /// A delayed duplicate proves nothing: the retransmissions of a segment are counted from the last
 /// arrival of an earlier segment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct CrashLossDetector {
-    /// Segments that have arrived beyond a gap, with no earlier segment since.
-    segments: [Option<Retransmitted>; SEGMENTS],
-    /// Whether `segments` has entries, which is rare.
-    has_segments: bool,
+    /// Segments that have arrived beyond a gap, with no earlier segment since. Absent without any,
+    /// as most of the time.
+    segments: Option<Box<[Option<Retransmitted>; SEGMENTS]>>,
 }
 
 /// A sender retransmits few different segments; a new one replaces the least recent.
@@ -43,9 +42,7 @@ impl CrashLossDetector {
     pub(super) fn on_segment(&mut self, now: Instant, seq: u32, expected: u32) -> Option<u32> {
         let missing = seq.wrapping_sub(expected);
         if missing.cast_signed() <= 0 {
-            if self.has_segments {
-                *self = Self::default();
-            }
+            self.segments = None;
             return None;
         }
         let is_certain = self.on_segment_after_gap(now, seq);
@@ -56,13 +53,13 @@ impl CrashLossDetector {
     /// the bytes in the gap are lost.
     #[cold]
     fn on_segment_after_gap(&mut self, now: Instant, seq: u32) -> bool {
-        self.has_segments = true;
-        for entry in &mut self.segments {
+        let segments = self.segments.get_or_insert_default();
+        for entry in segments.iter_mut() {
             *entry = entry.filter(|known| seq.wrapping_sub(known.seq).cast_signed() >= 0);
         }
-        let known = self.segments.iter_mut().flatten().find(|known| known.seq == seq);
+        let known = segments.iter_mut().flatten().find(|known| known.seq == seq);
         let Some(known) = known else {
-            let entry = self.segments.iter_mut().min_by_key(|entry| entry.map(|known| known.last));
+            let entry = segments.iter_mut().min_by_key(|entry| entry.map(|known| known.last));
             let entry = entry.expect("the array is not empty");
             *entry = Some(Retransmitted { seq, retransmissions: 0, since: now, last: now });
             return false;

@@ -6,12 +6,12 @@ mod crash_loss_detection;
 mod monitor;
 mod relay;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::coupling::proxy_params;
+use super::outgoing_queue::OutgoingQueue;
 use super::{BufferStatus, MssLimit, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Flags, Segment, StackParams};
 
@@ -45,7 +45,7 @@ pub struct Transparent<R> {
     /// See [`Proxy::set_window_shift`].
     window_shifts: [u8; 2],
     /// Forwarded segments, and resets of the proxy.
-    queue: VecDeque<Outgoing>,
+    queue: OutgoingQueue,
     /// Bytes that another proxy had acknowledged and that were found to be lost, and those that
     /// were lost with earlier connections.
     lost: u64,
@@ -53,7 +53,7 @@ pub struct Transparent<R> {
 
 #[derive(Debug, Clone)]
 enum Phase<R> {
-    Forwarding(HandshakeMonitor),
+    Forwarding(Box<HandshakeMonitor>),
     Engaged(Box<Engaged<R>>),
 }
 
@@ -71,10 +71,10 @@ impl<R: Relay> Transparent<R> {
     pub fn new(params: Arc<StackParams>, hosts: MssLimit, buffer: Bytes) -> Self {
         Self {
             params: hosts.apply(proxy_params(params, buffer)),
-            phase: Phase::Forwarding(HandshakeMonitor::default()),
+            phase: Phase::Forwarding(Box::default()),
             loss_detectors: Default::default(),
             window_shifts: [0; 2],
-            queue: VecDeque::new(),
+            queue: OutgoingQueue::new(),
             lost: 0,
         }
     }
@@ -84,7 +84,7 @@ impl<R: Relay> Transparent<R> {
     /// has acknowledged are lost. The next connection begins as with [`Self::new`].
     #[must_use]
     pub fn observing(params: Arc<StackParams>, hosts: MssLimit, buffer: Bytes) -> Self {
-        let phase = Phase::Forwarding(HandshakeMonitor::of_open_connection());
+        let phase = Phase::Forwarding(Box::new(HandshakeMonitor::of_open_connection()));
         Self { phase, ..Self::new(params, hosts, buffer) }
     }
 
@@ -150,7 +150,7 @@ impl<R: Relay> Transparent<R> {
         let Phase::Engaged(engaged) = &mut self.phase else { return true };
         match engaged.relay.bytes_at_risk() {
             0 => {
-                self.phase = Phase::Forwarding(HandshakeMonitor::default());
+                self.phase = Phase::Forwarding(Box::default());
                 self.loss_detectors = Default::default();
                 true
             }
@@ -186,7 +186,7 @@ impl<R: Relay> Transparent<R> {
             Phase::Engaged(engaged) => engaged.relay.abort(),
             Phase::Forwarding(monitor) => {
                 let numbers = Side::BOTH.map(|side| monitor.expected_from(side));
-                *monitor = HandshakeMonitor::default();
+                **monitor = HandshakeMonitor::default();
                 self.queue.extend(resets(numbers, self.params.header as u8));
             }
         }
@@ -224,7 +224,7 @@ impl<R: Relay> Proxy for Transparent<R> {
             }
             // A new connection with the same addresses and ports begins.
             self.lost += engaged.relay.lost();
-            self.phase = Phase::Forwarding(HandshakeMonitor::default());
+            self.phase = Phase::Forwarding(Box::default());
         }
         self.forward(now, from, segment);
     }

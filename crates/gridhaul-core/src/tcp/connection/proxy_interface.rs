@@ -26,6 +26,10 @@ impl Connection {
         end.receiver.handle_syn();
         end.last_ack = end.receiver.next();
         end.negotiate_options(None, sack);
+        if end.sack {
+            // Until data is written. Without selective acknowledgements, the sender has state.
+            end.sending.release_idle();
+        }
         end
     }
 
@@ -91,7 +95,7 @@ impl Connection {
 
     /// The window that the peer offers.
     pub(crate) fn peer_window(&self) -> u32 {
-        self.sender().map_or(u32::MAX, |sender| sender.offer().0)
+        self.sending.peer_window()
     }
 
     /// Whether the retransmission timer or the persist timer expires now.

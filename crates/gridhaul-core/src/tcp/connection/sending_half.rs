@@ -89,6 +89,15 @@ impl SendingHalf {
         }
     }
 
+    /// The window that the peer offers.
+    #[inline]
+    pub(super) fn peer_window(&self) -> u32 {
+        match self {
+            Self::Full(sender) => sender.offer().0,
+            Self::Idle(idle) => idle.peer_window,
+        }
+    }
+
     #[inline]
     pub(super) fn fin_position(&self) -> Option<u64> {
         self.sender().and_then(Sender::fin_position)

@@ -13,7 +13,7 @@ use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::content::TcpFrame;
-use super::direction::{Direction, Template};
+use super::direction::{Direction, LowerHeaders};
 use super::handshake::{Handshake, Syn};
 use super::key::ConnectionKey;
 use super::output::{Output, Part};
@@ -37,7 +37,7 @@ pub(super) struct Connection {
     directions: [Direction; 2],
     close: Close,
     /// `ack`: the packet of the acknowledgement that waits.
-    held: Option<HeldAcknowledgement>,
+    held: Option<Box<HeldAcknowledgement>>,
     opened_at: Instant,
     last_segment: Instant,
     /// The client has answered SYN-ACK.
@@ -47,6 +47,9 @@ pub(super) struct Connection {
     /// The connection is in the list of those at risk.
     pub(super) is_reported: bool,
 }
+
+/// Memory of an idle connection matters: a table has up to a million of them.
+const _: () = assert!(size_of::<Connection>() <= 384);
 
 /// Parameters of a new connection.
 pub(super) struct Opening {
@@ -204,7 +207,7 @@ impl Connection {
         let payload = arrival.payload();
         let mut segment = frame.tcp.segment_of(header, frame.ip.header_len());
         segment.len = payload.len() as u32;
-        self.directions[index].template = Some(Template::of(frame));
+        self.directions[index].headers = Some(LowerHeaders::of(frame));
         self.last_segment = now;
         if header.flags.has(Flags::SYN) {
             self.on_syn(arrival);
@@ -227,7 +230,7 @@ impl Connection {
         self.proxy.handle_segment(now, *from, &segment);
         let is_forwarded = self.transmit(now, Some((arrival, &segment)), output);
         if self.mode == ProxyMode::Ack && !is_forwarded {
-            self.held = Some(HeldAcknowledgement::of(&segment, arrival));
+            self.held = Some(Box::new(HeldAcknowledgement::of(&segment, arrival)));
         }
     }
 
@@ -321,7 +324,7 @@ impl Connection {
         Some(ConnectionAtRisk {
             hosts: Side::BOTH.map(|side| self.host(side)),
             opened_from: self.client,
-            vlans: self.key.vlans,
+            vlans: self.key.vlans(),
             hardware: [client?, server?],
             seq,
         })
@@ -341,7 +344,7 @@ impl Connection {
             rule: self.rule,
             mode: self.mode,
             hosts: Side::BOTH.map(host),
-            vlans: self.key.vlans,
+            vlans: self.key.vlans(),
             opened_from: self.client,
             stored: Side::BOTH.map(|from| self.directions[from.index()].store.len() as u64),
             statistics: self.statistics(),
@@ -373,7 +376,7 @@ impl Connection {
     }
 
     fn host(&self, side: Side) -> SocketAddr {
-        self.key.hosts[self.port_of(side).index()]
+        self.key.host(self.port_of(side))
     }
 
     fn on_syn(&mut self, arrival: &Arrival<'_>) {

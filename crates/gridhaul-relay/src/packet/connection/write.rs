@@ -102,7 +102,10 @@ impl Connection {
 
     /// Headers below TCP of packets in the place of a side.
     pub(super) fn template(&self, of: Side) -> Option<Template> {
-        let seen = |side: Side| self.directions[side.index()].template;
+        let seen = |side: Side| {
+            let headers = self.directions[side.index()].headers?;
+            Some(headers.template([side, side.other()].map(|side| self.host(side))))
+        };
         seen(of).or_else(|| seen(of.other()).map(|template| template.reversed()))
     }
 

@@ -6,11 +6,17 @@ use super::Loop;
 use super::fail_open::FailOpen;
 use crate::packet::{ConnectionStatus, DropCause, EndCause, UntouchedCause};
 
+/// Largest number of listed connections: no frames are handled, and no lease is renewed, while the
+/// list is made.
+const LISTED_MAX: usize = 10_000;
+
 impl Loop {
     /// The document of a path.
     pub(super) fn document(&self, path: &str) -> Value {
         if path == "/meters" {
-            return json!({ "connections": self.connection_list() });
+            let listed = self.connection_list();
+            let omitted = self.engine.totals().connections - listed.len();
+            return json!({ "connections": listed, "omitted_count": omitted });
         }
         let (totals, counters) = (self.engine.totals(), self.engine.counters());
         let settings = self.engine.settings();
@@ -72,6 +78,6 @@ impl Loop {
                 "idle_s": status.idle.as_secs_f64(),
             })
         };
-        self.engine.connections(self.clock.now()).map(line).collect()
+        self.engine.connections(self.clock.now()).take(LISTED_MAX).map(line).collect()
     }
 }
