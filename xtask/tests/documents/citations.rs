@@ -44,7 +44,7 @@ impl Table {
         citations(&flowing(&page.text).0).len()
     }
 
-    fn fault(&self, rfc: u32, section: &str) -> Option<String> {
+    pub(crate) fn fault(&self, rfc: u32, section: &str) -> Option<String> {
         let Some(sections) = self.0.get(&rfc) else {
             return Some(format!(
                 "cites RFC {rfc}, section {section}, but rfc-sections.txt has no RFC {rfc}; add \
@@ -56,6 +56,16 @@ impl Table {
             format!("RFC {rfc} has no section {section}; cite one of: {}", known.join(" "))
         })
     }
+}
+
+/// The cited sections of a text, each as `9293, 3.4`.
+pub(crate) fn sections(text: &str) -> BTreeSet<String> {
+    let found = citations(&flowing(text).0).into_iter();
+    found
+        .flat_map(|Citation { rfc, sections, .. }| {
+            sections.into_iter().map(move |section| format!("{rfc}, {section}"))
+        })
+        .collect()
 }
 
 /// The text with comment marks and line ends replaced by single spaces, and the offset at which

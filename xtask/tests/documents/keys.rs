@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::generated::evidence::Tests;
 use crate::page::{Finding, Page, Span};
 use crate::repository::Repository;
 
@@ -46,7 +47,10 @@ impl Vocabulary {
         let mut relay = Self::new(&[], parsed(&relay));
         let status = RELAY_NAMES.map(|path| repository.read(path));
         relay.words.extend(status.iter().flat_map(|text| quoted_names(text)));
-        Self { relay: Some(Box::new(relay)), ..Self::new(&pages, parsed(&schema)) }
+        let mut own = Self::new(&pages, parsed(&schema));
+        // Names of tests may end like a metric: `no_link_fails_in_10_s`.
+        own.words.extend(Tests::read(repository).names().map(str::to_owned));
+        Self { relay: Some(Box::new(relay)), ..own }
     }
 
     fn new(references: &[Page], schema: Value) -> Self {

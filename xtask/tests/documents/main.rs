@@ -4,6 +4,7 @@
 mod citations;
 mod command_line;
 mod commands;
+mod generated;
 mod keys;
 mod links;
 mod marks;
@@ -14,6 +15,10 @@ mod paths;
 mod recipes;
 mod repository;
 
+use generated::compat::Compat;
+use generated::defaults::Defaults;
+use generated::failures::Failures;
+use generated::python::PythonApi;
 use page::Finding;
 use repository::Repository;
 
@@ -118,6 +123,35 @@ fn every_coverage_mark_has_one_line_and_one_test() {
         assert!(count >= minimum, "{count} marks in {folder}: has their form changed?");
     }
     report(marks::check(&sources));
+}
+
+#[test]
+fn the_generated_page_of_rfcs_states_what_tests_and_code_show() {
+    let repository = Repository::open();
+    let table = citations::Table::read(include_str!("rfc-sections.txt"));
+    let Compat { page, errors } = Compat::generate(&repository, &table);
+    generated::compare(&repository, "docs/compat.md", &page, &errors);
+}
+
+#[test]
+fn every_default_has_a_reason_and_a_source_on_the_generated_page() {
+    let repository = Repository::open();
+    let Defaults { page, errors } = Defaults::generate(&repository);
+    generated::compare(&repository, "docs/defaults.md", &page, &errors);
+}
+
+#[test]
+fn failures_of_others_have_a_test_or_a_reason_on_the_generated_page() {
+    let repository = Repository::open();
+    let Failures { page, errors } = Failures::generate(&repository);
+    generated::compare(&repository, "docs/failures-of-others.md", &page, &errors);
+}
+
+#[test]
+fn every_public_name_of_python_is_on_the_generated_page() {
+    let repository = Repository::open();
+    let PythonApi { page, errors } = PythonApi::generate(&repository);
+    generated::compare(&repository, "docs/python-api.md", &page, &errors);
 }
 
 /// Fails with all findings, one a line.

@@ -12,7 +12,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 27] = [
+const ELSEWHERE: [&str; 29] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -35,6 +35,8 @@ const ELSEWHERE: [&str; 27] = [
     "kernel/time/timer.c",
     "linux/capability.h",
     "scenario.toml",
+    "village.toml",
+    "SUMMARY.md",
     "artifacts/",
     "corpus/",
     "results/*",

@@ -80,6 +80,12 @@ impl Repository {
         fs::read_to_string(&full).unwrap_or_else(|error| panic!("{}: {error}", full.display()))
     }
 
+    /// Replaces a generated page.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let full = self.root.join(path);
+        fs::write(&full, text).unwrap_or_else(|error| panic!("{}: {error}", full.display()));
+    }
+
     pub(crate) fn is_file(&self, path: &str) -> bool {
         self.root.join(path).is_file()
     }
