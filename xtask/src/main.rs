@@ -1,6 +1,6 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
 //! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask dist`, `cargo xtask docs`, `cargo
-//! xtask wheel`, `cargo xtask mutants`, `cargo xtask coverage`.
+//! xtask release`, `cargo xtask wheel`, `cargo xtask mutants`, `cargo xtask coverage`.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod browser;
 mod dist;
 mod docs;
 mod process;
+mod release;
 mod soak;
 mod test;
 mod wheel;
@@ -41,8 +42,10 @@ enum Task {
     Browser,
     /// Make static programs and a package for Debian
     Dist(dist::Options),
-    /// Regenerate the generated pages and golden files
-    Docs,
+    /// Regenerate the generated pages and golden files, or make a site of all pages
+    Docs(docs::Options),
+    /// Run checks of a release that take long: archives of crates, oldest versions and compiler
+    Release(release::Options),
     /// Build the Python package as a wheel
     Wheel,
     /// Change the code of a crate in many small ways, and list the changes that no test detects
@@ -59,7 +62,8 @@ fn main() -> ExitCode {
         Task::Bpf => bpf::run(),
         Task::Browser => browser::run(),
         Task::Dist(options) => dist::run(&options),
-        Task::Docs => docs::run(),
+        Task::Docs(options) => docs::run(&options),
+        Task::Release(options) => release::run(&options),
         Task::Wheel => wheel::run(),
         Task::Mutants(options) => analysis::mutants(&options),
         Task::Coverage(options) => analysis::coverage(&options),

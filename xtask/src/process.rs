@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
+/// Environment variable with the commit that `--version --verbose` of the programs shows.
+pub(crate) const COMMIT: &str = "GRIDHAUL_COMMIT";
+
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
@@ -62,6 +65,15 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
 pub(crate) fn metadata() -> anyhow::Result<serde_json::Value> {
     let text = output(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
     serde_json::from_str(&text).context("cargo metadata prints no JSON")
+}
+
+/// The commit of the checkout, for the programs of packages; null without git.
+pub(crate) fn commit() -> Option<String> {
+    let mut describe = program("git");
+    describe.args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
+    let output = describe.stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
 }
 
 /// Whether a program is in the search path.

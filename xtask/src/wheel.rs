@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::Context;
 
-use crate::process::{self, cargo, program, root, target};
+use crate::process::{self, COMMIT, cargo, program, root, target};
 use crate::test::Environment;
 
 /// Folder of the wheel's data, from which `pip` installs programs.
@@ -13,7 +13,12 @@ const SCRIPTS: &str = "python/gridhaul.data/scripts";
 /// Builds the wheel in `target/wheels`.
 pub(crate) fn run() -> anyhow::Result<()> {
     let build = ["build", "--profile", "wheel", "--package", "gridhaul", "--bin", "gridhaul"];
-    process::run(cargo().args(build).arg("--locked"))?;
+    let mut command = cargo();
+    command.args(build).arg("--locked");
+    if let Some(commit) = process::commit() {
+        command.env(COMMIT, commit);
+    }
+    process::run(&mut command)?;
     let scripts = root().join(SCRIPTS);
     fs::create_dir_all(&scripts)?;
     let command = target().join("wheel/gridhaul");

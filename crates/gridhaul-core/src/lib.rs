@@ -10,3 +10,7 @@ pub mod pep;
 pub mod random;
 pub mod tcp;
 pub mod wire;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

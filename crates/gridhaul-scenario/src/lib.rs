@@ -19,3 +19,7 @@ pub use answer::Answer;
 pub use backend::Backend;
 pub use relay::RelayConfig;
 pub use scenario::Scenario;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

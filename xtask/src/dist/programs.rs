@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::PROGRAMS;
-use crate::process::{self, cargo, target};
+use crate::process::{self, COMMIT, cargo, target};
 
 /// The target whose programs are linked with a static C library (Debian: libc6-dev). Naming it
 /// keeps the flag away from build scripts and macros, which are loaded by the compiler.
@@ -25,6 +25,9 @@ pub(super) fn build() -> anyhow::Result<PathBuf> {
         build.args(["--package", name]);
     }
     build.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    if let Some(commit) = process::commit() {
+        build.env(COMMIT, commit);
+    }
     process::run(&mut build)?;
     Ok(target().join(TARGET).join("dist"))
 }

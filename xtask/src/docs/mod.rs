@@ -1,10 +1,28 @@
-//! `cargo xtask docs`: regenerates the pages that are generated from the code.
+//! `cargo xtask docs`: regenerates the pages that are generated from the code, or makes the site.
+
+mod site;
+
+use clap::Args;
 
 use crate::process::{self, cargo};
 
+/// Arguments of `docs`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Make a site of all pages in target/site, with search, and check its links; mdBook is
+    /// installed if it is missing
+    #[arg(long)]
+    site: bool,
+}
+
+/// Regenerates all pages, or makes the site.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    if options.site { site::make() } else { regenerate() }
+}
+
 /// Regenerates all pages. Each is the golden file of a test, which writes the file instead of
 /// comparing it.
-pub(crate) fn run() -> anyhow::Result<()> {
+fn regenerate() -> anyhow::Result<()> {
     let reference = ["test", "--quiet", "--package", "gridhaul-scenario"];
     process::run(cargo().args(reference).env("GRIDHAUL_UPDATE", "1"))?;
     let measurement = ["test", "--quiet", "--package", "gridhaul-measure", "--features", "schema"];
@@ -15,5 +33,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let help = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "help"];
     process::run(cargo().args(help).env("INSTA_UPDATE", "always"))?;
     let pictures = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "pictures"];
-    process::run(cargo().args(pictures).env("GRIDHAUL_UPDATE", "1"))
+    process::run(cargo().args(pictures).env("GRIDHAUL_UPDATE", "1"))?;
+    // Last: these pages list keys and defaults of the reference pages.
+    let pages = ["test", "--quiet", "--package", "xtask", "--test", "documents", "generated_page"];
+    process::run(cargo().args(pages).env("GRIDHAUL_UPDATE", "1"))
 }

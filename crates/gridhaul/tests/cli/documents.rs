@@ -50,6 +50,16 @@ pub(crate) fn commands(text: &str) -> Vec<String> {
     lines
 }
 
+/// Names and contents of the blocks marked `toml NAME`: files that the reader writes.
+fn written_files(text: &str) -> Vec<(&str, &str)> {
+    let blocks = text.split("\n```toml ").skip(1);
+    let files = blocks.filter_map(|block| {
+        let (name, rest) = block.split_once('\n')?;
+        Some((name, rest.split_once("\n```")?.0))
+    });
+    files.collect()
+}
+
 /// The arguments for this program, if the line calls it.
 fn arguments(line: &str) -> Option<&str> {
     let starts = ["cargo run --release -- ", "gridhaul "];
@@ -154,6 +164,9 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
     let Unit { file, lines } = unit;
     let mut run = 0;
     let desk = desk();
+    for (name, contents) in written_files(&fs::read_to_string(file).unwrap()) {
+        fs::write(desk.dir.path().join(name), contents).unwrap();
+    }
     for line in lines {
         let place = format!("{}: {line}", file.display());
         let (call, target) = match line.split_once(" > ") {
