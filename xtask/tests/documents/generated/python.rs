@@ -169,11 +169,18 @@ fn markdown(docstring: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// Marks of reStructuredText as those of Markdown.
+/// Marks of reStructuredText as those of Markdown. Attributes are bold, as in lists: a word in
+/// backticks with a unit at its end is a metric.
 fn plain(line: &str) -> String {
-    let roles = [":func:", ":meth:", ":class:", ":attr:", ":exc:"];
+    let roles = [":func:", ":meth:", ":class:", ":exc:"];
     let line = roles.iter().fold(line.to_owned(), |line, role| line.replace(role, ""));
-    line.replace("``", "`")
+    let mut parts = line.split(":attr:`");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('`').unwrap_or((part, ""));
+        text += &format!("**{name}**{rest}");
+    }
+    text.replace("``", "`")
 }
 
 #[test]
