@@ -93,6 +93,7 @@ fn configuration(
             device: plan.ports[*port].device.clone(),
             gateway: Vec::new(),
             probe_interval: router.probe_interval,
+            probe_size: None,
             shaper: shaper.map(|shaper| shaper_of(scenario, plan, shaper)),
         };
         (name.clone(), link)

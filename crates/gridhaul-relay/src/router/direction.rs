@@ -10,17 +10,11 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::damping::Damping;
+use super::large_probes::LargeProbes;
 use super::link_state::{Failure, LinkState};
 use super::probe::Report;
-use super::round_trip::RoundTrips;
-use super::sent_probes::SentProbes;
-
-/// Time limits of all links.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub detection_time: Duration,
-    pub hold_time: Duration,
-}
+use super::probe_stream::ProbeStream;
+use super::settings::{Limits, LinkSettings};
 
 /// A link in the direction to the peer.
 #[derive(Debug)]
@@ -30,25 +24,30 @@ pub(super) struct Direction {
     has_carrier: bool,
     peer_has_carrier: bool,
     state: LinkState,
-    sent: SentProbes,
+    small: ProbeStream,
     probe_at: Instant,
-    reported: Reported,
     checks: Checks,
-    round_trips: RoundTrips,
+    /// `None` if only small probes are sent.
+    large: Option<LargeProbes>,
     damping: Damping,
-    /// The report with which the present hold has begun: probes are counted from it.
-    at_hold_start: Reported,
 }
 
-/// The peer's newest report.
-#[derive(Debug, Clone, Copy, Default)]
-struct Reported {
-    /// Probes that have arrived.
-    count: u32,
-    /// Number of the last one.
-    number: u32,
-    /// Time since the last one.
-    silence: Duration,
+/// A probe that is sent now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NewProbe {
+    pub number: u32,
+    /// Length of the datagram, if it is a large one.
+    pub padded_to: Option<usize>,
+}
+
+/// What the peer reports about a link.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reports<'r> {
+    pub small: &'r Report,
+    /// `None` if no large probe has arrived.
+    pub large: Option<&'r Report>,
+    /// Time since the peer knows this router, in which it could have received probes.
+    pub known: Duration,
 }
 
 /// Probes at a short interval, which check a link on which a probe is missing.
@@ -78,23 +77,13 @@ const SUSPECTED_PERCENT: u64 = 44;
 /// none cannot know.
 const FAILED_MIN: usize = 3;
 
-/// Time by which both routers may be late although the round-trip times do not vary.
-const LATENESS: Duration = Duration::from_millis(20);
-
 /// Shortest interval of probes.
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 
-/// Smallest share of probes, in per cent, that must arrive before a link is used again.
-const ARRIVED_MIN: u64 = 80;
-
 impl Direction {
-    pub(super) const fn new(
-        now: Instant,
-        limits: Limits,
-        interval: Duration,
-        has_carrier: bool,
-    ) -> Self {
-        let none = Reported { count: 0, number: 0, silence: Duration::ZERO };
+    pub(super) fn new(now: Instant, limits: Limits, link: &LinkSettings) -> Self {
+        let (interval, has_carrier) = (link.probe_interval, link.has_carrier);
+        let large = |length| LargeProbes::new(now, length, interval);
         Self {
             limits,
             interval,
@@ -105,13 +94,11 @@ impl Direction {
             } else {
                 LinkState::Failed(Failure::NoCarrier)
             },
-            sent: SentProbes::new(),
+            small: ProbeStream::new(now),
             probe_at: now,
-            reported: none,
-            checks: Checks { after: 0, left: 0 },
-            round_trips: RoundTrips::new(now),
+            checks: Checks::default(),
+            large: link.large_probe.map(large),
             damping: Damping::new(),
-            at_hold_start: none,
         }
     }
 
@@ -128,17 +115,21 @@ impl Direction {
     }
 
     pub(super) const fn round_trip(&self) -> Option<Duration> {
-        self.round_trips.latest()
+        self.small.round_trips().latest()
     }
 
     /// Silence at the peer after which the link has failed.
     pub(super) fn silence_limit(&self) -> Duration {
-        self.limits.detection_time + self.round_trips.margin()
+        self.limits.detection_time + self.small.round_trips().margin()
     }
 
     /// When the next probe is sent.
-    pub(super) const fn probe_at(&self) -> Instant {
-        if self.has_carrier { self.probe_at } else { Instant::NEVER }
+    pub(super) fn probe_at(&self) -> Instant {
+        if !self.has_carrier {
+            return Instant::NEVER;
+        }
+        let large = self.large.as_ref().map_or(Instant::NEVER, LargeProbes::probe_at);
+        self.probe_at.min(large)
     }
 
     /// Lets the next probe be sent at once.
@@ -146,14 +137,17 @@ impl Direction {
         self.probe_at = now;
     }
 
-    /// The number of a probe that is sent now.
-    pub(super) fn send_probe(&mut self, now: Instant) -> u32 {
+    /// A probe that is sent now: a small one first, if both are due.
+    pub(super) fn send_probe(&mut self, now: Instant) -> NewProbe {
+        if let Some(large) = self.large.as_mut().filter(|_| now < self.probe_at) {
+            return NewProbe { number: large.send(now), padded_to: Some(large.length()) };
+        }
         self.probe_at = now + self.interval;
         if self.checks.left > 0 {
             self.checks.left -= 1;
             self.probe_at = now + (self.interval / CHECKS_FACTOR).max(INTERVAL_MIN);
         }
-        self.sent.send(now)
+        NewProbe { number: self.small.send(now), padded_to: None }
     }
 
     pub(super) fn set_carrier(&mut self, now: Instant, has_carrier: bool) {
@@ -165,35 +159,42 @@ impl Direction {
     }
 
     /// The peer has started again: its counts begin at zero.
-    pub(super) fn reset_reports(&mut self) {
-        self.reported = Reported::default();
-        self.at_hold_start = Reported::default();
+    pub(super) fn reset_reports(&mut self, now: Instant) {
+        self.small.reset_reports();
+        if let Some(large) = &mut self.large {
+            large.reset_reports(now);
+        }
         self.peer_has_carrier = true;
     }
 
-    /// A report of the peer about this link. `known` is the time since the peer knows this router,
-    /// in which it could have received probes.
-    pub(super) fn handle_report(&mut self, now: Instant, report: &Report, known: Duration) {
+    /// The peer's reports about this link.
+    pub(super) fn handle_reports(&mut self, now: Instant, reports: Reports<'_>) {
+        let measures = !matches!(self.state, LinkState::Failed(_));
+        if let Some(large) = &mut self.large {
+            large.handle_report(now, reports.large, reports.known, measures);
+        }
+        let small = reports.small;
         // A report that was overtaken by a newer one over another link says nothing new.
-        if report.count < self.reported.count {
+        let Some(is_news) = self.small.handle_report(Some(small), reports.known) else {
             return;
+        };
+        if is_news && measures {
+            self.small.measure(now);
         }
-        let is_news = report.count > self.reported.count;
-        let silence = report.last.map_or(known, |last| last.age);
-        let number = report.last.map_or(0, |last| last.number);
-        if is_news && !matches!(self.state, LinkState::Failed(_)) {
-            self.measure(now, number, silence);
-        }
-        self.reported = Reported { count: report.count, number, silence };
-        self.peer_has_carrier = report.has_carrier;
+        self.peer_has_carrier = small.has_carrier;
         self.check(now);
-        if !report.has_carrier {
+        let (silence, limit) = (self.small.silence(), self.silence_limit());
+        let large_have_failed =
+            |large: &LargeProbes| large.have_failed(now, self.limits.detection_time);
+        if !small.has_carrier {
             self.fail(now, Failure::PeerWithoutCarrier);
-        } else if silence >= self.silence_limit() {
-            if self.missing().is_none_or(|missing| missing >= FAILED_MIN) {
+        } else if silence >= limit {
+            if self.small.missing().is_none_or(|missing| missing >= FAILED_MIN) {
                 self.fail(now, Failure::Silence);
             }
-        } else if is_news && silence < self.silence_limit() / 2 {
+        } else if self.large.as_ref().is_some_and(large_have_failed) {
+            self.fail(now, Failure::LargePackets);
+        } else if is_news && silence < limit / 2 {
             self.begin_hold(now);
         }
     }
@@ -201,17 +202,17 @@ impl Direction {
     /// Whether the newest probes arrive, by the newest report.
     pub(super) fn answers(&self) -> bool {
         let is_up = matches!(self.state, LinkState::Usable | LinkState::Holding(_));
-        let is_recent = self.reported.silence < self.suspicious_silence();
-        is_up && is_recent && self.missing().is_some_and(|missing| missing <= 1)
+        let is_recent = self.small.silence() < self.suspicious_silence();
+        is_up && is_recent && self.small.missing().is_some_and(|missing| missing <= 1)
     }
 
     /// Suspects the link if several probes in a row are missing. Returns whether this is new.
     pub(super) fn suspect(&mut self, now: Instant) -> bool {
-        let is_silent = self.reported.silence >= self.suspicious_silence();
+        let is_silent = self.small.silence() >= self.suspicious_silence();
         let is_suspect =
-            is_silent && self.missing().is_some_and(|missing| missing >= SUSPECTED_MIN);
+            is_silent && self.small.missing().is_some_and(|missing| missing >= SUSPECTED_MIN);
         let is_up = matches!(self.state, LinkState::Usable | LinkState::Holding(_));
-        if !is_up || !is_suspect || !self.round_trips.is_known() {
+        if !is_up || !is_suspect || !self.small.round_trips().is_known() {
             return false;
         }
         if self.state == LinkState::Usable {
@@ -232,16 +233,15 @@ impl Direction {
         if now < end.max(self.damping.earliest_return()) {
             return;
         }
-        let sent = u64::from(self.reported.number.wrapping_sub(self.at_hold_start.number));
-        let arrived = u64::from(self.reported.count.wrapping_sub(self.at_hold_start.count));
-        let is_good =
-            arrived * 100 >= sent * ARRIVED_MIN && self.reported.silence < self.silence_limit() / 2;
+        let detection_time = self.limits.detection_time;
+        let is_good = self.small.arrives_often()
+            && self.small.silence() < self.silence_limit() / 2
+            && self.large.as_ref().is_none_or(|large| large.arrive(detection_time));
         if is_good || !peer_is_known {
             self.state = LinkState::Usable;
             self.damping.note_return(now);
         } else {
-            self.state = LinkState::Holding(now);
-            self.at_hold_start = self.reported;
+            self.hold(now);
         }
     }
 
@@ -249,22 +249,12 @@ impl Direction {
         self.limits.detection_time * SUSPECTED_PERCENT / 100
     }
 
-    /// Probes that have not arrived at the time of the newest report although the last one had, and
-    /// although they were sent so soon after it that no variation of the delay explains that.
-    /// `None` if the time of the last one is not known.
-    fn missing(&self) -> Option<usize> {
-        let last = self.reported.number;
-        let allowance = self.round_trips.variation() + LATENESS;
-        let until = self.sent.sent_at(last)? + self.reported.silence.saturating_sub(allowance);
-        Some(self.sent.count_until(last, until))
-    }
-
     /// Sends probes at a short interval if one is missing, once in a silence.
     fn check(&mut self, now: Instant) {
-        let last = self.reported.number;
+        let last = self.small.last_number();
         if self.checks.after != last {
             self.checks = Checks { after: self.checks.after, left: 0 };
-            if self.missing().is_some_and(|missing| missing > 0) {
+            if self.small.missing().is_some_and(|missing| missing > 0) {
                 self.checks = Checks { after: last, left: CHECKS };
                 self.hasten_probe(now);
             }
@@ -273,8 +263,15 @@ impl Direction {
 
     fn begin_hold(&mut self, now: Instant) {
         if self.has_carrier && matches!(self.state, LinkState::Failed(_) | LinkState::Suspected) {
-            self.state = LinkState::Holding(now);
-            self.at_hold_start = self.reported;
+            self.hold(now);
+        }
+    }
+
+    fn hold(&mut self, now: Instant) {
+        self.state = LinkState::Holding(now);
+        self.small.begin_hold();
+        if let Some(large) = &mut self.large {
+            large.begin_hold(now);
         }
     }
 
@@ -285,13 +282,6 @@ impl Direction {
         // A link without carrier is silent as well.
         if self.has_carrier || cause == Failure::NoCarrier {
             self.state = LinkState::Failed(cause);
-        }
-    }
-
-    /// Measures the round-trip time by a probe and its first report.
-    fn measure(&mut self, now: Instant, number: u32, age: Duration) {
-        if let Some(sent_at) = self.sent.sent_at(number) {
-            self.round_trips.add(now, now.since(sent_at).saturating_sub(age));
         }
     }
 }
@@ -306,22 +296,31 @@ mod tests {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         let limits =
             Limits { detection_time: Duration::from_secs(1), hold_time: Duration::from_secs(6) };
-        let mut direction = Direction::new(at(0), limits, Duration::from_millis(200), true);
+        let link = LinkSettings {
+            name: "gprs".to_owned(),
+            probe_interval: Duration::from_millis(200),
+            large_probe: None,
+            has_carrier: true,
+        };
+        let mut direction = Direction::new(at(0), limits, &link);
         let report = |number: u32, age| Report {
             link: 1,
+            is_about_large: false,
             has_carrier: true,
             last: Some(LastProbe { number, age: Duration::from_millis(age) }),
             count: number,
         };
+        let handle = |direction: &mut Direction, now, small: &Report| {
+            let known = Duration::from_secs(60);
+            direction.handle_reports(now, Reports { small, large: None, known });
+        };
         let mut number = 0;
         for time in 0..50 {
-            number = direction.send_probe(at(200 * time));
-            let known = Duration::from_secs(60);
-            direction.handle_report(at(200 * time + 10), &report(number, 5), known);
+            number = direction.send_probe(at(200 * time)).number;
+            handle(&mut direction, at(200 * time + 10), &report(number, 5));
         }
         for age in [500, 1_500, 5_000] {
-            let known = Duration::from_secs(60);
-            direction.handle_report(at(9_810 + age), &report(number, age), known);
+            handle(&mut direction, at(9_810 + age), &report(number, age));
             assert!(!direction.suspect(at(9_810 + age)));
             assert_eq!(direction.state(), LinkState::Usable, "silence of {age} ms");
         }

@@ -25,6 +25,8 @@ pub enum Failure {
     PeerWithoutCarrier,
     /// Probes do not arrive.
     Silence,
+    /// Large probes do not arrive, but small ones do.
+    LargePackets,
 }
 
 impl LinkState {
@@ -35,8 +37,9 @@ impl LinkState {
             Self::Usable => 0,
             Self::Holding(_) => 1,
             Self::Suspected => 2,
-            Self::Failed(Failure::Silence | Failure::PeerWithoutCarrier) => 3,
-            Self::Failed(Failure::NoCarrier) => 4,
+            Self::Failed(Failure::LargePackets) => 3,
+            Self::Failed(Failure::Silence | Failure::PeerWithoutCarrier) => 4,
+            Self::Failed(Failure::NoCarrier) => 5,
         }
     }
 }

@@ -2,36 +2,11 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::direction::{Direction, Limits};
+use super::direction::{Direction, Reports};
 use super::link_state::LinkState;
 use super::probe::{Probe, Report, link_number};
 use super::reception::Reception;
-
-/// Settings of a [`Machine`].
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Random number of this run, not 0.
-    pub session: u32,
-    /// Silence after which a link has failed, without the allowance for its round-trip times.
-    pub detection_time: Duration,
-    /// Time for which a link must answer before it is used again.
-    pub hold_time: Duration,
-    /// The links.
-    pub links: Vec<LinkSettings>,
-    /// All links of each class in the order of preference.
-    pub classes: Vec<Vec<usize>>,
-}
-
-/// Settings of a link.
-#[derive(Debug, Clone)]
-pub struct LinkSettings {
-    /// Name of the link, which the peer uses as well.
-    pub name: String,
-    /// Interval of probes.
-    pub probe_interval: Duration,
-    /// Whether the device has carrier at the start.
-    pub has_carrier: bool,
-}
+use super::settings::{Limits, LinkSettings, Settings};
 
 /// A change that the machine has decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +59,8 @@ struct Link {
     number: u16,
     direction: Direction,
     reception: Reception,
+    /// Of large probes.
+    large_reception: Reception,
     /// State of the last event.
     announced: LinkState,
 }
@@ -104,9 +81,14 @@ impl Machine {
         let limits =
             Limits { detection_time: settings.detection_time, hold_time: settings.hold_time };
         let link = |link: &LinkSettings| {
-            let direction = Direction::new(now, limits, link.probe_interval, link.has_carrier);
-            let (number, announced) = (link_number(&link.name), direction.state());
-            Link { number, direction, reception: Reception::default(), announced }
+            let direction = Direction::new(now, limits, link);
+            Link {
+                number: link_number(&link.name),
+                announced: direction.state(),
+                direction,
+                reception: Reception::default(),
+                large_reception: Reception::default(),
+            }
         };
         let links: Vec<_> = settings.links.iter().map(link).collect();
         let class = |order: Vec<usize>| {
@@ -139,22 +121,32 @@ impl Machine {
 
     /// A probe has arrived over a link.
     pub fn handle_probe(&mut self, now: Instant, link: usize, probe: &Probe) {
-        if probe.link != self.links[link].number || !self.accept_session(probe) {
+        if probe.link != self.links[link].number || !self.accept_session(now, probe) {
             self.counters.refused_probes += 1;
             return;
         }
-        self.links[link].reception.receive(now, probe.number, probe.interval);
+        let arrived_on = &mut self.links[link];
+        let reception = match probe.padded_to {
+            None => &mut arrived_on.reception,
+            Some(_) => &mut arrived_on.large_reception,
+        };
+        reception.receive(now, probe.number, probe.interval);
         if probe.peer_session == self.session {
             self.reported_at = Some(now);
             let known = now.since(*self.known_since.get_or_insert(now));
-            for report in &probe.reports {
-                let found = self.links.iter_mut().find(|link| link.number == report.link);
-                if let Some(link) = found {
-                    let was_suspected = link.direction.state() == LinkState::Suspected;
-                    link.direction.handle_report(now, report, known);
-                    let answers = matches!(link.direction.state(), LinkState::Holding(_));
-                    self.counters.refuted_suspicions += u64::from(was_suspected && answers);
-                }
+            for link in &mut self.links {
+                let report_of = |is_about_large| {
+                    let is_of_link = |report: &&Report| {
+                        (report.link, report.is_about_large) == (link.number, is_about_large)
+                    };
+                    probe.reports.iter().find(is_of_link)
+                };
+                let Some(small) = report_of(false) else { continue };
+                let was_suspected = link.direction.state() == LinkState::Suspected;
+                let reports = Reports { small, large: report_of(true), known };
+                link.direction.handle_reports(now, reports);
+                let answers = matches!(link.direction.state(), LinkState::Holding(_));
+                self.counters.refuted_suspicions += u64::from(was_suspected && answers);
             }
             self.suspect_links(now);
         }
@@ -183,21 +175,17 @@ impl Machine {
     /// The next probe that is due, with the number of its link.
     pub fn next_probe(&mut self, now: Instant) -> Option<(usize, Probe)> {
         let index = self.links.iter().position(|link| link.direction.probe_at() <= now)?;
-        let reports = self.links.iter().map(|link| Report {
-            link: link.number,
-            has_carrier: link.direction.has_carrier(),
-            last: link.reception.last(now),
-            count: link.reception.count(),
-        });
-        let reports = reports.collect();
+        let reports = self.links.iter().flat_map(|link| link.reports(now)).collect();
         let link = &mut self.links[index];
+        let new = link.direction.send_probe(now);
         let probe = Probe {
             session: self.session,
             peer_session: self.peer_session.unwrap_or(0),
             link: link.number,
             interval: link.direction.interval(),
-            number: link.direction.send_probe(now),
+            number: new.number,
             reports,
+            padded_to: new.padded_to,
         };
         Some((index, probe))
     }
@@ -258,7 +246,7 @@ impl Machine {
 
     /// Whether a probe is from the peer. A new session must know that of this router, unless there
     /// is no peer yet.
-    fn accept_session(&mut self, probe: &Probe) -> bool {
+    fn accept_session(&mut self, now: Instant, probe: &Probe) -> bool {
         if self.peer_session == Some(probe.session) {
             return true;
         }
@@ -269,7 +257,8 @@ impl Machine {
         self.known_since = None;
         for link in &mut self.links {
             link.reception = Reception::default();
-            link.direction.reset_reports();
+            link.large_reception = Reception::default();
+            link.direction.reset_reports(now);
         }
         true
     }
@@ -315,6 +304,22 @@ impl Machine {
                 self.events.push(Event::Selected { class: number, link: selected });
             }
         }
+    }
+}
+
+impl Link {
+    /// Reports about the probes of the peer: about large ones if there are any.
+    fn reports(&self, now: Instant) -> impl Iterator<Item = Report> {
+        let report = |is_about_large, reception: &Reception| Report {
+            link: self.number,
+            is_about_large,
+            has_carrier: self.direction.has_carrier(),
+            last: reception.last(now),
+            count: reception.count(),
+        };
+        let large = report(true, &self.large_reception);
+        let has_large = large.last.is_some();
+        std::iter::once(report(false, &self.reception)).chain(has_large.then_some(large))
     }
 }
 

@@ -12,16 +12,20 @@
 mod damping;
 mod direction;
 pub(crate) mod io;
+mod large_probes;
 mod link_state;
 mod machine;
 mod probe;
+mod probe_stream;
 mod reception;
 mod round_trip;
 mod sent_probes;
+mod settings;
 
 pub use link_state::{Failure, LinkState};
-pub use machine::{Event, LinkSettings, Machine, Settings};
+pub use machine::{Event, Machine};
 pub use probe::{Probe, Report, link_number};
+pub use settings::{LinkSettings, Settings};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //! Magic (2 bytes), version (1), number of reports (1), session of the sender (4) and of the peer
 //! (4), link (2), interval in milliseconds (2), number of the probe (4); then for each link of the
 //! sender: link (2), flags (1), time since the last probe in milliseconds (2), its number (4),
-//! count of probes (4).
+//! count of probes (4). A large probe ends with bytes that are zero.
 
 use gridhaul_scenario::units::Duration;
 
@@ -20,10 +20,12 @@ pub struct Probe {
     pub link: u16,
     /// Interval of the probes on this link.
     pub interval: Duration,
-    /// Number of the probe on this link, from 1.
+    /// Number of the probe on this link, from 1. Large probes have numbers of their own.
     pub number: u32,
     /// State of the links in the direction to the sender.
     pub reports: Vec<Report>,
+    /// Length of the datagram in bytes, if this is a large probe. It is longer than its content.
+    pub padded_to: Option<usize>,
 }
 
 /// State of a link in the direction to the sender of the report.
@@ -31,6 +33,8 @@ pub struct Probe {
 pub struct Report {
     /// The link.
     pub link: u16,
+    /// Whether the report is about large probes.
+    pub is_about_large: bool,
     /// Whether the device of the link has carrier.
     pub has_carrier: bool,
     /// The probe that has arrived last: its number, and the time since then.
@@ -52,12 +56,13 @@ pub struct LastProbe {
 pub(super) const AGE_MAX: Duration = Duration::from_millis(u16::MAX as u64);
 
 const MAGIC: [u8; 2] = *b"GR";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEADER: usize = 20;
 const REPORT: usize = 13;
 
 const CARRIER: u8 = 1;
 const RECEIVED: u8 = 2;
+const LARGE: u8 = 4;
 
 /// Number of a link in probes: a hash of its name (FNV-1a), which both routers compute, so that the
 /// order of the links may differ.
@@ -84,13 +89,15 @@ impl Probe {
         for report in &self.reports {
             let carrier = if report.has_carrier { CARRIER } else { 0 };
             let received = if report.last.is_some() { RECEIVED } else { 0 };
+            let large = if report.is_about_large { LARGE } else { 0 };
             let last = report.last.unwrap_or(LastProbe { number: 0, age: Duration::ZERO });
             bytes.extend_from_slice(&report.link.to_be_bytes());
-            bytes.push(carrier | received);
+            bytes.push(carrier | received | large);
             bytes.extend_from_slice(&milliseconds(last.age).to_be_bytes());
             bytes.extend_from_slice(&last.number.to_be_bytes());
             bytes.extend_from_slice(&report.count.to_be_bytes());
         }
+        bytes.resize(self.padded_to.unwrap_or(0).max(bytes.len()), 0);
         bytes
     }
 
@@ -99,11 +106,13 @@ impl Probe {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(HEADER)?;
         let is_probe = header[..2] == MAGIC && header[2] == VERSION;
-        if !is_probe || rest.len() != REPORT * usize::from(header[3]) {
+        let (reports, padding) = rest.split_at_checked(REPORT * usize::from(header[3]))?;
+        if !is_probe || padding.iter().any(|byte| *byte != 0) {
             return None;
         }
         let report = |bytes: &[u8]| Report {
             link: short(bytes, 0),
+            is_about_large: bytes[2] & LARGE != 0,
             has_carrier: bytes[2] & CARRIER != 0,
             last: (bytes[2] & RECEIVED != 0).then(|| LastProbe {
                 number: word(bytes, 5),
@@ -117,7 +126,8 @@ impl Probe {
             link: short(header, 12),
             interval: Duration::from_millis(short(header, 14).into()),
             number: word(header, 16),
-            reports: rest.chunks_exact(REPORT).map(report).collect(),
+            reports: reports.chunks_exact(REPORT).map(report).collect(),
+            padded_to: (!padding.is_empty()).then_some(bytes.len()),
         })
     }
 }
@@ -140,8 +150,11 @@ mod tests {
 
     fn probe() -> Probe {
         let last = Some(LastProbe { number: 77, age: Duration::from_millis(1_234) });
-        let one = Report { link: link_number("gprs"), has_carrier: true, last, count: 70 };
-        let other = Report { link: link_number("dvbt"), has_carrier: false, last: None, count: 0 };
+        let is_about_large = true;
+        let (gprs, dvbt) = (link_number("gprs"), link_number("dvbt"));
+        let one = Report { link: gprs, is_about_large, has_carrier: true, last, count: 70 };
+        let is_about_large = false;
+        let other = Report { link: dvbt, is_about_large, has_carrier: false, last: None, count: 0 };
         Probe {
             session: 0xdead_beef,
             peer_session: 3,
@@ -149,6 +162,7 @@ mod tests {
             interval: Duration::from_millis(200),
             number: 4_000_000_000,
             reports: vec![one, other],
+            padded_to: None,
         }
     }
 
@@ -157,6 +171,14 @@ mod tests {
         let bytes = probe().encode();
         assert_eq!(bytes.len(), 46, "74 bytes with the headers of IPv4 and UDP");
         assert_eq!(Probe::decode(&bytes), Some(probe()));
+    }
+
+    #[test]
+    fn a_large_probe_has_its_length_and_reads_back() {
+        let large = Probe { padded_to: Some(1_472), ..probe() };
+        let bytes = large.encode();
+        assert_eq!(bytes.len(), 1_472, "1500 bytes with the headers of IPv4 and UDP");
+        assert_eq!(Probe::decode(&bytes), Some(large));
     }
 
     #[test]
@@ -174,8 +196,8 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(Probe::decode(&bytes[..length]), None, "{length} bytes");
         }
-        let longer = [&bytes[..], &[0]].concat();
-        assert_eq!(Probe::decode(&longer), None);
+        let longer = [&bytes[..], &[0, 1]].concat();
+        assert_eq!(Probe::decode(&longer), None, "padding is zero");
         for at in 0..4 {
             let mut changed = bytes.clone();
             changed[at] ^= 0x40;

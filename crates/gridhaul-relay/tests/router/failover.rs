@@ -117,6 +117,40 @@ fn connections_continue_over_the_other_link() {
 }
 
 #[test]
+fn a_link_that_swallows_large_packets_only_is_left() {
+    if !is_possible() {
+        return;
+    }
+    let keys = "link.dvbt.probe_size = \"1500 B\"\nlink.gprs.probe_size = \"1500 B\"\n";
+    let mut network = Network::new([keys, keys]);
+    network.start_both();
+    let [mut from, mut to] = network.connect(Side::Terminal, 4060);
+    network.run(Side::Centre, "nft add table netdev loss");
+    let hook = "{ type filter hook ingress device dvbt0 priority 0; }";
+    network.run(Side::Centre, &format!("nft add chain netdev loss ingress {hook}"));
+    network.run(Side::Centre, "nft add rule netdev loss ingress meta length > 1000 drop");
+    wait_until("the terminal leaves the link", || network.link(Side::Terminal, None) == "gprs");
+    let status = network.status(Side::Terminal, "/status").unwrap();
+    assert_eq!(status["link_error"], "dvbt: large packets do not arrive at the peer");
+    assert_eq!(network.link(Side::Centre, None), "dvbt", "the other direction works");
+    let sender = thread::spawn(move || from.write_all(&vec![7; 1 << 20]).unwrap());
+    let mut received = Vec::new();
+    to.read_to_end(&mut received).unwrap();
+    assert!(received == vec![7; 1 << 20], "{} bytes", received.len());
+    sender.join().unwrap();
+
+    network.run(Side::Centre, "nft delete table netdev loss");
+    wait_until("the terminal returns", || network.link(Side::Terminal, None) == "dvbt");
+    // A device with a smaller MTU could not send such probes.
+    network.stop(Side::Terminal, "-TERM");
+    network.run(Side::Terminal, "ip link set dvbt0 mtu 1400");
+    let refused = network.relay(Side::Terminal, &[]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    let expected = "router.link.dvbt.probe_size: 1500 B exceed the MTU of dvbt0, 1400 B";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn the_packet_filter_is_created_again_after_another_program_has_flushed_it() {
     if !is_possible() {
         return;

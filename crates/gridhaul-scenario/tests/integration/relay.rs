@@ -50,6 +50,7 @@ except = ["192.168.0.0/16"]
 [router.link.gprs]
 device = "gprs0"
 gateway = ["192.0.2.1", "fe80::1"]
+probe_size = "1500 B"
 [router.link.gprs.shaper]
 rate = "22 kbit/s"
 share.acks = { packets = { acknowledgements = true }, guarantee = "10 kbit/s" }
@@ -262,7 +263,7 @@ fn inconsistent_values_of_a_router_are_reported_together() {
         .replace("\"192.168.0.0/16\"", "\"192.168.0.0/33\"")
         .replace("\"fe80::1\"", "\"192.0.2.2\"")
         .replace("guarantee = \"10 kbit/s\"", "guarantee = \"30 kbit/s\", limit = \"1 kbit/s\"")
-        .replace("\"eth0.7\"", "\"a device\"\nprobe_interval = \"1 s\"")
+        .replace("\"eth0.7\"", "\"a device\"\nprobe_interval = \"1 s\"\nprobe_size = \"40 B\"")
         .replace("protocol = \"tcp\"", "from = [\"::/0\"]")
         .replace("[\"dvbt\"]", "[\"dvbt\", \"dvbt\", \"lte\"]");
     let text = format!("{text}[router.class.all]\nlinks = []\npackets = {{}}\n");
@@ -284,6 +285,7 @@ fn inconsistent_values_of_a_router_are_reported_together() {
         "router.link.dvbt.device: \"a device\" is not the name of a network device",
         "router.link.dvbt.probe_interval: 1 s is not between 20 ms and a fifth of detection_time \
          (200 ms)",
+        "router.link.dvbt.probe_size: 40 B is not between 296 B and 9000 B",
         "router.class.web.packets.ports: ports need a protocol that has ports",
         "router.class.web.packets.to: no packet has a source and a destination of different \
          versions of IP",

@@ -223,7 +223,10 @@ fn shaper_steps(router: &RouterConfig, link: &RouterLink, shaper: &RouterShaper)
 
 /// Twice the rate of the probes: they must not wait for other packets.
 fn probe_rate(router: &RouterConfig, link: &RouterLink) -> BitRate {
-    let bits = 8 * (PROBE + PROBE_REPORT * router.link.len() as u64);
+    // The peer reports large and small probes, and a large one is sent with every second small one.
+    let large = link.probe_size.map_or(0, |size| size.get() / 2);
+    let reports = if large > 0 { 2 } else { 1 } * router.link.len() as u64;
+    let bits = 8 * (PROBE + PROBE_REPORT * reports + large);
     let interval = link.probe_interval.as_nanos().max(1);
     BitRate::from_bits_per_sec(2 * bits * 1_000_000_000 / interval)
 }

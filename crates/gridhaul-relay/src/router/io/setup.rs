@@ -1,5 +1,6 @@
 //! Start of a hybrid router.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,6 +22,10 @@ use crate::runtime::management::StatusRequests;
 use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::systemd::Watchdog;
 use crate::runtime::{RunError, random};
+
+/// Headers of IP (RFC 791, RFC 8200) and UDP (RFC 768).
+const PROBE_HEADERS_V4: u64 = 20 + 8;
+const PROBE_HEADERS_V6: u64 = 40 + 8;
 
 /// The changes of a hybrid router as lines of a shell.
 pub(crate) fn commands(router: &RouterConfig) -> Result<String, RunError> {
@@ -124,9 +129,12 @@ fn start(
 }
 
 fn settings(router: &RouterConfig) -> Settings {
+    let is_v6 = router.address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
+    let headers = if is_v6 { PROBE_HEADERS_V6 } else { PROBE_HEADERS_V4 };
     let link = |(name, link): (&String, &gridhaul_scenario::relay::RouterLink)| LinkSettings {
         name: name.clone(),
         probe_interval: link.probe_interval,
+        large_probe: link.probe_size.map(|size| size.get().saturating_sub(headers) as usize),
         has_carrier: true,
     };
     let all = 0..router.link.len();

@@ -4,13 +4,16 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_linux::Error;
-use gridhaul_scenario::relay::RouterConfig;
+use gridhaul_scenario::relay::{RouterConfig, RouterLink};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ruleset::link_mark;
 
 /// Longest datagram that is read: a longer one is no probe.
-const DATAGRAM_MAX: usize = 256;
+const DATAGRAM_MAX: usize = RouterLink::PROBE_SIZE_MAX as usize;
 
 /// Class selector 6 (RFC 2474, section 4.2.2): networks treat probes as their own control traffic.
 const TRAFFIC_CLASS: u32 = 0xc0;
@@ -38,9 +41,16 @@ impl ProbeSocket {
             // Sockets of different devices may have the same address.
             socket.bind_device(Some(link.device.as_bytes()))?;
             socket.set_mark(link_mark(number))?;
+            // Large probes must not be fragmented, whatever the kernel knows of the path.
             match own {
-                SocketAddr::V4(_) => socket.set_tos_v4(TRAFFIC_CLASS)?,
-                SocketAddr::V6(_) => socket.set_tclass_v6(TRAFFIC_CLASS)?,
+                SocketAddr::V4(_) => {
+                    socket.set_tos_v4(TRAFFIC_CLASS)?;
+                    set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
+                }
+                SocketAddr::V6(_) => {
+                    socket.set_tclass_v6(TRAFFIC_CLASS)?;
+                    set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
+                }
             }
             socket.bind(&own.into())?;
             Ok(Self { socket, peer })

@@ -85,6 +85,7 @@ pub(super) const fn words(state: LinkState) -> &'static str {
         LinkState::Holding(_) => "answers again, and is held back",
         LinkState::Failed(Failure::NoCarrier) => "no carrier",
         LinkState::Failed(Failure::PeerWithoutCarrier) => "no carrier at the peer",
+        LinkState::Failed(Failure::LargePackets) => "large packets do not arrive at the peer",
         LinkState::Failed(Failure::Silence) => "packets do not arrive at the peer",
     }
 }

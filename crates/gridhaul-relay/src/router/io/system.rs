@@ -93,7 +93,7 @@ pub(super) fn apply(step: &Step) -> Result<(), Error> {
     }
 }
 
-/// A device of the configuration must exist.
+/// A device of the configuration must exist, and carry the probes of its link.
 pub(super) fn check_devices(router: &RouterConfig) -> Result<(), RunError> {
     for (name, link) in &router.link {
         if interface_index(&link.device).is_err() {
@@ -103,8 +103,25 @@ pub(super) fn check_devices(router: &RouterConfig) -> Result<(), RunError> {
                 link.device
             )));
         }
+        if let (Some(size), Some(mtu)) = (link.probe_size, mtu_of(&link.device)?)
+            && size.get() > mtu
+        {
+            return Err(RunError::Invalid(format!(
+                "router.link.{name}.probe_size: {} B exceed the MTU of {}, {mtu} B\n  help: write \
+                 the MTU of the path, at most \"{mtu} B\"",
+                size.get(),
+                link.device
+            )));
+        }
     }
     Ok(())
+}
+
+/// The MTU of a device in bytes.
+fn mtu_of(device: &str) -> Result<Option<u64>, Error> {
+    let text = read_output("ip", &["link", "show", "dev", device], NODE)?;
+    let mut words = text.split_whitespace().skip_while(|word| *word != "mtu");
+    Ok(words.nth(1).and_then(|mtu| mtu.parse().ok()))
 }
 
 /// Nothing that belongs to others may have to be replaced.

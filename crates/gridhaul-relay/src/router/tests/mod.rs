@@ -2,6 +2,7 @@
 
 mod black_holes;
 mod false_alarms;
+mod large_packets;
 mod returns;
 mod sessions;
 mod world;

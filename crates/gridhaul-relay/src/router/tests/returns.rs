@@ -1,6 +1,7 @@
 //! Returns to a link that works again, and damping of a link that fails again and again.
 
-use super::world::{Delay, OTHER, PREFERRED, TERMINAL, World};
+use super::world::{CENTRE, Delay, OTHER, PREFERRED, TERMINAL, World};
+use crate::router::LinkState;
 
 #[test]
 fn the_preferred_link_is_used_again_within_10_s() {
@@ -37,6 +38,40 @@ fn links_that_are_held_back_are_left_early_and_their_order_causes_no_switch() {
     assert_eq!(links, [OTHER, PREFERRED, OTHER], "{switches:?}");
     for (switch, death) in switches.iter().zip([20.0, 24.0, 27.0]) {
         assert!((0.0..0.6).contains(&(switch.0 - death)), "{switches:?}");
+    }
+}
+
+#[test]
+fn a_link_is_left_early_although_both_were_held_back_for_longer_than_the_hold_time() {
+    let mut world = World::new(Delay::Constant(0.0005), 0.0, 1);
+    let mut kill = |link, from, to| {
+        for router in [TERMINAL, CENTRE] {
+            world.kill(router, link, from, to);
+        }
+    };
+    // The second failure of each link follows soon after its return, which damping then delays.
+    kill(PREFERRED, 20.0, 23.0);
+    kill(PREFERRED, 31.0, 34.0);
+    kill(OTHER, 36.0, 39.0);
+    kill(OTHER, 46.0, 49.0);
+    kill(PREFERRED, 60.0, 63.0);
+    kill(OTHER, 75.0, 78.0);
+    for (death, left, other) in [(60.0, PREFERRED, OTHER), (75.0, OTHER, PREFERRED)] {
+        world.run(death);
+        for router in [TERMINAL, CENTRE] {
+            let machine = &world.machines[router];
+            for link in [PREFERRED, OTHER] {
+                assert!(matches!(machine.state(link), LinkState::Holding(_)), "{router} {link}");
+            }
+            assert_eq!(machine.selected(0), left);
+        }
+        world.run(death + 0.7);
+        for router in [TERMINAL, CENTRE] {
+            assert_eq!(world.machines[router].state(left), LinkState::Suspected);
+            let switches = world.switches(router, death);
+            assert!(switches.len() == 1 && switches[0].1 == other, "{switches:?}");
+            assert!(switches[0].0 < death + 0.6, "{switches:?}");
+        }
     }
 }
 

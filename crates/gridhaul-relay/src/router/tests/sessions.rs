@@ -10,7 +10,7 @@ fn a_router_that_starts_again_is_known_again() {
     let mut world = World::new(Delay::Constant(0.1), 0.02, 1);
     world.run(100.0);
     let now = Instant::from_secs_f64(100.0);
-    world.machines[CENTRE] = Machine::new(now, settings(33));
+    world.machines[CENTRE] = Machine::new(now, settings(33, None));
     world.run(200.0);
     assert_eq!(world.log, [], "no link fails for it");
     let refused = world.machines[TERMINAL].counters().refused_probes;
@@ -35,6 +35,7 @@ fn probes_of_others_have_no_effect() {
         interval: Duration::from_millis(200),
         number: 1,
         reports: Vec::new(),
+        padded_to: None,
     };
     let machine = &mut world.machines[TERMINAL];
     machine.handle_probe(now, PREFERRED, &probe);

@@ -36,18 +36,28 @@ pub(super) struct Path {
     pub loss: f64,
     /// Times, in seconds, between which the path swallows packets.
     pub dead: Vec<(f64, f64)>,
+    /// Times, in seconds, between which the path swallows large packets.
+    pub dead_for_large: Vec<(f64, f64)>,
     last_arrival: Instant,
 }
 
 impl Path {
     pub(super) const fn new(delay: Delay, loss: f64) -> Self {
-        Self { delay, loss, dead: Vec::new(), last_arrival: Instant::ZERO }
+        Self {
+            delay,
+            loss,
+            dead: Vec::new(),
+            dead_for_large: Vec::new(),
+            last_arrival: Instant::ZERO,
+        }
     }
 
     /// When a packet arrives that is sent now.
-    fn transmit(&mut self, now: Instant, random: &mut Random) -> Option<Instant> {
+    fn transmit(&mut self, now: Instant, is_large: bool, random: &mut Random) -> Option<Instant> {
         let time = now.as_secs_f64();
-        let is_dead = self.dead.iter().any(|(from, to)| (*from..*to).contains(&time));
+        let has_now =
+            |times: &[(f64, f64)]| times.iter().any(|(from, to)| (*from..*to).contains(&time));
+        let is_dead = has_now(&self.dead) || is_large && has_now(&self.dead_for_large);
         if is_dead || random.unit() < self.loss {
             return None;
         }
@@ -105,10 +115,14 @@ pub(super) struct World {
     next_packet: u64,
 }
 
-pub(super) fn settings(session: u32) -> Settings {
+/// Length of large probes: 1500 bytes with the headers of IPv4 and UDP.
+const LARGE_PROBE: usize = 1_472;
+
+pub(super) fn settings(session: u32, large_probe: Option<usize>) -> Settings {
     let link = |name: &str| LinkSettings {
         name: name.to_owned(),
         probe_interval: Duration::from_millis(200),
+        large_probe,
         has_carrier: true,
     };
     Settings {
@@ -127,8 +141,14 @@ impl World {
         Self::with_paths([[path(), path()], [path(), path()]], seed)
     }
 
+    /// All directions of all links are equal, and large probes are sent.
+    pub(super) fn with_large_probes(delay: Delay, loss: f64, seed: u64) -> Self {
+        let machine = |session| Machine::new(Instant::ZERO, settings(session, Some(LARGE_PROBE)));
+        Self { machines: [machine(11), machine(22)], ..Self::new(delay, loss, seed) }
+    }
+
     pub(super) fn with_paths(paths: [[Path; 2]; 2], seed: u64) -> Self {
-        let machine = |session| Machine::new(Instant::ZERO, settings(session));
+        let machine = |session| Machine::new(Instant::ZERO, settings(session, None));
         Self {
             machines: [machine(11), machine(22)],
             paths,
@@ -201,8 +221,9 @@ impl World {
     fn send(&mut self, router: usize, link: usize, probe: &Probe) {
         // The bytes are those of the network.
         let probe = Probe::decode(&probe.encode()).unwrap();
+        let is_large = probe.padded_to.is_some();
         let path = &mut self.paths[router][link];
-        if let Some(arrival) = path.transmit(self.now, &mut self.random) {
+        if let Some(arrival) = path.transmit(self.now, is_large, &mut self.random) {
             self.next_packet += 1;
             self.arrivals.push(Reverse((arrival, self.next_packet)));
             self.packets.insert(self.next_packet, (1 - router, link, probe));

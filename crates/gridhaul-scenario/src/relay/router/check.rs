@@ -144,6 +144,12 @@ fn check_link(key: &str, link: &RouterLink, found: &mut Vec<Diagnostic>) {
         let message = "there is more than one next hop for a version of IP";
         found.push(Diagnostic::new(gateway, message, ""));
     }
+    let sizes = RouterLink::PROBE_SIZE_MIN..=RouterLink::PROBE_SIZE_MAX;
+    if let Some(size) = link.probe_size.filter(|size| !sizes.contains(&size.get())) {
+        let message = format!("{size} is not between {} B and {} B", sizes.start(), sizes.end());
+        let remedy = "write the MTU of the path, such as \"1500 B\"";
+        found.push(Diagnostic::new(format!("{key}.probe_size"), message, remedy));
+    }
     if let Some(shaper) = &link.shaper {
         check_shaper(&format!("{key}.shaper"), shaper, found);
     }

@@ -70,9 +70,22 @@ pub struct RouterLink {
     /// 3 kbit/s in each direction.
     #[serde(default = "probe_interval")]
     pub probe_interval: Duration,
+    /// Size of large probes, with headers of IP: one follows every second probe, so that a link is
+    /// left which loses packets of this size although smaller ones arrive. At most the MTU of the
+    /// path. At 1500 B and the default interval, they use 30 kbit/s. Absent: no large probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_size: Option<Bytes>,
     /// Shaper of packets to the peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<RouterShaper>,
+}
+
+impl RouterLink {
+    /// Smallest value of `probe_size`: probes with reports about eight links are shorter.
+    pub const PROBE_SIZE_MIN: u64 = 296;
+
+    /// Largest value of `probe_size`.
+    pub const PROBE_SIZE_MAX: u64 = 9_000;
 }
 
 /// A shaper of a link, without bursts: HTB of the Linux kernel. With a rate slightly below that of
