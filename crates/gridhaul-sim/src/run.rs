@@ -12,7 +12,7 @@ use gridhaul_scenario::backend::{
 use gridhaul_scenario::scenario::Scenario;
 
 use crate::aggregation::unsupported;
-use crate::audit::{AuditError, LinkTotals};
+use crate::audit::{AuditError, LinkTotals, check_medium, directions_on};
 use crate::build::build;
 use crate::layout::Layout;
 use crate::limitations;
@@ -122,7 +122,7 @@ fn run_once(
     if !world.run(continues)? {
         return Ok(None);
     }
-    audit(&mut world, &layout, replication)?;
+    audit(&mut world, scenario, &layout, replication)?;
     let rows = world.rows(&layout);
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture()).collect::<Result<_, _>>()?;
@@ -139,7 +139,12 @@ fn run_once(
 }
 
 /// Audits a finished run.
-fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), RunError> {
+fn audit(
+    world: &mut World,
+    scenario: &Scenario,
+    layout: &Layout,
+    replication: u32,
+) -> Result<(), RunError> {
     let failed = |entity: &str, violation| {
         let error = AuditError { replication, entity: entity.to_owned(), violation };
         RunError::Audit(Box::new(error))
@@ -154,6 +159,19 @@ fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), Run
         };
         let name = &layout.directions.rows()[row as usize].0;
         link.observer.audit.finish(totals).map_err(|violation| failed(name, violation))?;
+    }
+    let end = world.counters.measured.end;
+    for medium in layout.directions.media(scenario) {
+        let directions = directions_on(&medium);
+        let uses = directions
+            .iter()
+            .map(|&direction| world.net.links.entry_mut(direction).observer.audit.medium_use());
+        let checked = check_medium(&medium, uses, end);
+        let name = directions.first().map_or("", |&direction| {
+            let row = layout.directions.row_of()[direction as usize];
+            &layout.directions.rows()[row as usize].0
+        });
+        checked.map_err(|violation| failed(name, violation))?;
     }
     for (index, flow) in world.flows.iter().enumerate() {
         let audited = world.proxies.audit(index, flow);

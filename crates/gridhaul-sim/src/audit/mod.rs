@@ -2,12 +2,13 @@
 //!
 //! The auditor sees the packets that enter and leave a link, with the times that the link reports.
 //! Its rules are conservation (no packet is created or destroyed), capacity (no transmitter exceeds
-//! its rate), causality (no packet arrives before its propagation delay) and queue limits. A
-//! violation makes the run an error.
+//! its rate, nor do those of a shared medium together exceed its time), causality (no packet arrives
+//! before its propagation delay) and queue limits. A violation makes the run an error.
 
 mod aggregator;
 mod channel;
 mod managed_queue;
+mod medium;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use gridhaul_scenario::units::Instant;
 pub(crate) use aggregator::AggregatorAudit;
 use channel::ChannelCheck;
 use managed_queue::ManagedQueueCheck;
+pub(crate) use medium::{MediumUse, check_medium, directions_on};
 use queue::QueueCheck;
 use transmitter::TransmitterCheck;
 pub use violation::{AggregatorRule, AuditError, LinkRule, Violation};
@@ -41,6 +43,8 @@ pub(crate) struct LinkAudit {
     /// Check of rates that change and of losses by attenuation or noise, for directions that have
     /// any of them.
     channel: Option<Box<ChannelCheck>>,
+    /// Use of the medium that the direction shares with others.
+    medium_use: Option<Box<MediumUse>>,
     violation: Option<Box<Violation>>,
 }
 
@@ -66,8 +70,19 @@ impl LinkAudit {
             queue: QueueCheck::new(direction.queue),
             managed_queue: ManagedQueueCheck::new(direction).map(Box::new),
             channel: ChannelCheck::new(direction).map(Box::new),
+            medium_use: None,
             violation: None,
         }
+    }
+
+    /// The direction shares its medium with others.
+    pub(crate) fn observe_medium(&mut self) {
+        self.medium_use = Some(Box::default());
+    }
+
+    /// Use of the medium that the direction shares with others.
+    pub(crate) fn medium_use(&self) -> MediumUse {
+        self.medium_use.as_deref().copied().unwrap_or_default()
     }
 
     /// Whether the audit needs each accepted packet.
@@ -87,7 +102,8 @@ impl LinkAudit {
     pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         self.left += 1;
         // Nearly all packets arrive unimpaired: their checks are inlined into the event loop.
-        let is_common = self.managed_queue.is_none() && self.channel.is_none();
+        let is_common =
+            self.managed_queue.is_none() && self.channel.is_none() && self.medium_use.is_none();
         if !is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
             self.on_uncommon(now, transit);
         } else if self.is_ordered(now, transit) {
@@ -116,7 +132,13 @@ impl LinkAudit {
         self.note(explained, now, transit);
         match transit.outcome {
             TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, transit),
-            _ => self.check_transit(now, transit),
+            TransitOutcome::Lost(DropReason::Collision) => self.check_transit(now, transit),
+            _ => {
+                self.check_transit(now, transit);
+                if let Some(medium_use) = &mut self.medium_use {
+                    medium_use.add(self.transmitter.whole_nanos());
+                }
+            }
         }
     }
 

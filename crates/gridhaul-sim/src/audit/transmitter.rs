@@ -36,6 +36,11 @@ impl TransmitterCheck {
         took >= self.whole_nanos
     }
 
+    /// Transmission time, in whole nanoseconds, of the packet that was checked last.
+    pub(super) const fn whole_nanos(&self) -> u64 {
+        self.whole_nanos
+    }
+
     /// Checks a packet that [`is_long_enough`](Self::is_long_enough) together with the packets
     /// before it.
     #[inline]

@@ -1,7 +1,7 @@
 //! The rules of the auditor, and their violations.
 
 use gridhaul_core::link::PacketTransit;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
 /// A run that violated a rule, which is a defect of gridhaul.
@@ -10,7 +10,7 @@ use thiserror::Error;
 pub struct AuditError {
     /// Number of the replication, from 0.
     pub replication: u32,
-    /// Row of the answer: a flow, or a direction of a link.
+    /// Row of the answer: a flow, or a direction of a link; the first direction of a medium.
     pub entity: String,
     /// The violated rule with the evidence.
     pub violation: Violation,
@@ -48,6 +48,18 @@ pub enum Violation {
         left: u64,
         /// Packets that have neither left nor been refused, second copies included.
         inside: u64,
+    },
+    /// Directions have transmitted on a shared medium at the same time.
+    #[error(
+        "packets occupy the shared medium for at least {used} in all, but only {available} have \
+         passed"
+    )]
+    Medium {
+        /// Transmission times of all packets of all directions, with the times that the medium
+        /// access adds to each.
+        used: Duration,
+        /// Time of the run.
+        available: Duration,
     },
     /// The ends of a connection contradict each other: sequence numbers, SYN included.
     #[error("sent up to {sent}, received up to {received}, acknowledged up to {acknowledged}")]

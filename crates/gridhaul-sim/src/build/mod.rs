@@ -20,7 +20,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::measurement::{counters, recorder};
 use crate::addresses::addresses;
 use crate::aggregation::{GroupMember, Wiring};
-use crate::audit::LinkAudit;
+use crate::audit::{LinkAudit, directions_on};
 use crate::capture::Tap;
 use crate::event_log::EventLogs;
 use crate::events::Events;
@@ -232,8 +232,11 @@ fn links(
         let tap = tapped.then(|| Box::new(Tap::new(name, addresses.clone(), file)));
         Observer { audit: LinkAudit::new(keys), tap }
     };
-    let links = LinkSet::of_scenario(scenario, &layout.directions, replication, observer)
+    let mut links = LinkSet::of_scenario(scenario, &layout.directions, replication, observer)
         .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
+    for direction in layout.directions.media(scenario).iter().flat_map(directions_on) {
+        links.entry_mut(direction).observer.audit.observe_medium();
+    }
     failure.map_or(Ok(links), |error| Err(error.into()))
 }
 
