@@ -143,10 +143,10 @@ impl CsmaStandard {
             stages.iter().map(stage).collect()
         };
         match self {
-            // IEEE 1901-2010 as quoted by Vlachou et al. 2014, "Performance analysis of MAC for
-            // power-line communications", table of MAC parameters: slot 35.84 µs, two priority
-            // slots of 35.84 µs, CIFS 100 µs, preamble 110.48 µs, RIFS 140 µs and acknowledgement
-            // 110.48 µs; contention windows and deferral counters of CA0 and CA1.
+            // Slot 35.84 µs, CIFS 100 µs and RIFS 140 µs are those of HomePlug AV in the guide of a
+            // modem (ZyXEL PLA-470, Table 3.4). Two priority slots, preamble 110.48 µs,
+            // acknowledgement 110.48 µs, and the contention windows and deferral counters of CA0
+            // and CA1 are from memory of the literature (docs/limitations/links.md).
             Self::Ieee1901 => CsmaCaParameters {
                 slot: micros(3_584),
                 interframe: micros(10_000),
@@ -158,9 +158,10 @@ impl CsmaStandard {
             },
             // ITU-T G.9903 in the CENELEC A band, as in the constants of vendors' libraries:
             // symbols of 695 µs, aSlotTime 2, aCIFS 8, aRIFS 8 symbols, 7 slots of the window of
-            // high priority before those of normal priority (macHighPriorityWindowSize); preamble
-            // of 9.5 symbols of 640 µs and frame control of 13 symbols, which is also an
-            // acknowledgement; macMinBE 3, macMaxBE 8, macMaxFrameRetries 5.
+            // high priority before those of normal priority (macHighPriorityWindowSize); macMinBE
+            // 3, macMaxBE 8, macMaxFrameRetries 5. Preamble of 9.5 symbols of 640 µs and frame
+            // control of 13 symbols: Kabalci and Kabalci 2019, "From Smart Grid to Internet of
+            // Energy", Table 4.6. An acknowledgement is assumed to have the same two parts.
             Self::G3Plc => CsmaCaParameters {
                 slot: micros(139_000),
                 interframe: micros(556_000),
