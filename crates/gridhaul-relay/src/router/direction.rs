@@ -40,7 +40,7 @@ pub(super) struct NewProbe {
     pub padded_to: Option<usize>,
 }
 
-/// What the peer reports about a link.
+/// The reports of the peer about a link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reports<'r> {
     pub small: &'r Report,

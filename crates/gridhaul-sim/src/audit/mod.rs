@@ -2,7 +2,7 @@
 //!
 //! The auditor sees the packets that enter and leave a link, with the times that the link reports.
 //! Its rules are conservation (no packet is created or destroyed), capacity (no transmitter exceeds
-//! its rate, nor do those of a shared medium together exceed its time), causality (no packet arrives
+//! its rate, and those of a shared medium do not exceed its time), causality (no packet arrives
 //! before its propagation delay) and queue limits. A violation makes the run an error.
 
 mod aggregator;
