@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
 use super::stack;
-use crate::pep::{MssLimit, Outgoing, Proxy, Reflect, Side, Spoof};
+use crate::pep::{MssLimit, Origin, Outgoing, Proxy, Reflect, Side, Spoof};
 use crate::tcp::{Flags, Segment};
 
 const ISNS: [u32; 2] = [99, 899];
@@ -74,8 +74,9 @@ fn a_reset_without_acknowledgement_number_is_forwarded_to_the_other_host_alone()
     let resets = answers(&mut proxy, Side::Server, &segment(900, 0, Flags::RST));
     assert_eq!(resets.iter().map(|out| out.to).collect::<Vec<_>>(), [Side::Client]);
     assert!(resets[0].segment.flags.has(Flags::RST));
-    // A reset in answer to that ends at the proxy.
-    assert_eq!(answers(&mut proxy, Side::Client, &segment(200, 0, Flags::RST)), []);
+    // A reset in answer to that ends at the proxy, which may repeat its own.
+    let sent = answers(&mut proxy, Side::Client, &segment(200, 0, Flags::RST));
+    assert!(sent.iter().all(|out| out.origin == Origin::Proxy), "{sent:?}");
 }
 
 /// RFC 1122, section 4.2.3.5: the time limit begins with the data, whatever time the connection was
