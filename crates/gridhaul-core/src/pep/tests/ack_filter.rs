@@ -151,6 +151,11 @@ fn after_a_retransmission_everything_is_forwarded_until_all_data_is_acknowledged
 }
 
 #[test]
+fn a_duplicate_after_a_late_acknowledgement_is_forwarded_at_once() {
+    assert_eq!(numbers(&[(0, ack(5)), (10, ack(3)), (20, ack(5))]), [(0, 5), (10, 3), (20, 5)]);
+}
+
+#[test]
 fn a_handshake_with_fast_open_passes_unchanged() {
     // RFC 7413, section 2: SYN with data, and SYN-ACK that acknowledges it.
     let flags = Flags::SYN.with(Flags::ACK);
