@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Metric, PointRows, Run, TimeBase};
+use gridhaul_scenario::answer::{Answer, Metric, PointRows, Run, StoppingRule, TimeBase};
 use gridhaul_scenario::backend::{
     Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported, external_loads,
 };
@@ -60,7 +60,7 @@ impl Backend for Emu {
         raise_open_file_limit();
         let plans = points.iter().map(|point| NetworkPlan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let queue = RunQueue::new(points.len(), scenario.replications, progress);
+        let queue = RunQueue::new(points.len(), StoppingRule::of(scenario), progress);
         let execute = |run: &QueuedRun<'_>| {
             let (scenario, plan) = (&points[run.point].scenario, &plans[run.point]);
             self.run_undisturbed(scenario, plan, run.replication, progress)

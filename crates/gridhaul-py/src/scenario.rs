@@ -92,9 +92,10 @@ impl Scenario {
         self.content.seed
     }
 
+    /// The largest number of replications of a point.
     #[getter]
     const fn replications(&self) -> u32 {
-        self.content.replications
+        self.content.replications.max()
     }
 
     /// SHA-256 of the merged scenario, in hexadecimal.

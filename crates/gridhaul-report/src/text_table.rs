@@ -130,7 +130,7 @@ struct Records<'a> {
 struct Record<'a> {
     names: Vec<String>,
     row: &'a Row,
-    /// Number of replications of the answer.
+    /// Number of replications of its point.
     replications: u32,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Records<'a> {
     fn new(answers: &[(String, &'a Answer)], scope: Scope, name: &str) -> Self {
         let points = || {
             answers.iter().flat_map(|(label, answer)| {
-                answer.points.iter().map(move |point| (label, answer.replications, point))
+                answer.points.iter().map(move |point| (label, answer.replications_of(point), point))
             })
         };
         let rows_of = |point: &'a gridhaul_scenario::answer::Point| match scope {

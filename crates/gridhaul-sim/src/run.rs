@@ -5,7 +5,7 @@ use std::mem;
 use std::num::NonZero;
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, PointRows, Run, TimeBase};
+use gridhaul_scenario::answer::{Answer, PointRows, Run, StoppingRule, TimeBase};
 use gridhaul_scenario::backend::{
     Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported, external_loads,
 };
@@ -43,7 +43,7 @@ impl Backend for Sim {
         for point in &points {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
-        let queue = RunQueue::new(points.len(), scenario.replications, progress);
+        let queue = RunQueue::new(points.len(), StoppingRule::of(scenario), progress);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(queue.threads(self.available_threads()))
             .build()

@@ -1,7 +1,7 @@
 //! gridhaul as a library: run, sweep, compare and plan scenarios, and reproduce papers, with plain
-//! Rust types. The command line is a thin layer on top. The library does not print, does not read
-//! the command line and does not end the process; an [`Observer`] receives the progress and may
-//! interrupt the work.
+//! Rust types. The library does not print, does not read the command line and does not end the
+//! process; an [`Observer`] receives the progress and may interrupt the work. The command line is a
+//! thin layer on top, and part of the library only so that the Python package has it too.
 //!
 //! ```
 //! use gridhaul::scenario::answer::Metric;
@@ -39,9 +39,38 @@
 
 #![forbid(unsafe_code)]
 
+// The modules of the command line use the library as other programs do.
+#[cfg(feature = "cli")]
+extern crate self as gridhaul;
+
+#[cfg(feature = "cli")]
+pub mod command_line;
 pub mod compare;
 pub mod paper;
 pub mod plan;
+
+#[cfg(feature = "cli")]
+mod args;
+#[cfg(feature = "cli")]
+mod atomic_file;
+#[cfg(feature = "cli")]
+mod command;
+#[cfg(feature = "cli")]
+mod interrupt;
+#[cfg(feature = "cli")]
+mod lock;
+#[cfg(feature = "cli")]
+mod print_options;
+#[cfg(feature = "cli")]
+mod result_file;
+#[cfg(feature = "cli")]
+mod results_folder;
+#[cfg(feature = "cli")]
+mod results_kind;
+#[cfg(feature = "cli")]
+mod table_layout;
+#[cfg(feature = "cli")]
+mod terminal;
 
 mod csv_table;
 mod emulation;
@@ -68,5 +97,6 @@ pub use plan::plan;
 pub use request::{Changes, Setting, Vary, change, load};
 pub use run::{run, sweep};
 pub use unit_sweep::{
-    ANSWER_POINTS_MAX, Shard, SweepProgress, UnitSweep, shards_of, without_units,
+    ANSWER_POINTS_MAX, PartPlace, RemoteUnit, Shard, SweepProgress, UnitSweep, shards_of,
+    without_units,
 };

@@ -13,7 +13,9 @@ use std::path::Path;
 use gridhaul::Engine;
 use gridhaul::scenario::backend::NoProgress;
 use gridhaul_protocols::capture::CapturePoint;
-use gridhaul_scenario::scenario::{Flow, Load, Record, Scenario, Stack, Trace, Transport};
+use gridhaul_scenario::scenario::{
+    Flow, Load, Record, Replications, Scenario, Stack, Trace, Transport,
+};
 use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
@@ -206,7 +208,7 @@ impl Request<'_> {
         Scenario {
             duration,
             warmup: Duration::ZERO,
-            replications: 1,
+            replications: Replications::Fixed(1),
             folder: Some(folder.display().to_string()),
             record: Record { interval: Some(duration), ..Record::default() },
             stack: match self.carriage {

@@ -40,6 +40,7 @@ pub(super) fn add(
         parameters: point.parameters.clone(),
         numbers: point.numbers.clone(),
         deterministic: true,
+        replications: None,
         disturbed: 0,
         deadline_checks: deadline_checks(layout, &flows),
         delays: layout.flows.iter().map(|place| (place.name.clone(), None)).collect(),

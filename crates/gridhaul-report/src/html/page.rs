@@ -113,7 +113,7 @@ fn answer_line(report: &Report<'_>) -> String {
         } else {
             ""
         };
-        format!("{label}: {points}{}{equal}", counted(answer.replications, "run"))
+        format!("{label}: {points}{}{equal}", runs(answer))
     });
     let mut text = answers.collect::<Vec<_>>().join(" · ");
     let has_intervals = |answer: &Answer| {
@@ -123,6 +123,16 @@ fn answer_line(report: &Report<'_>) -> String {
         text += " · ± is the 95 % confidence interval of the mean";
     }
     text
+}
+
+/// The number of runs of each point, or their range.
+fn runs(answer: &Answer) -> String {
+    let of_points = || answer.points.iter().map(|point| answer.replications_of(point));
+    match (of_points().min(), of_points().max()) {
+        (Some(fewest), Some(most)) if fewest < most => format!("{fewest} to {most} runs"),
+        (_, Some(most)) => counted(most, "run"),
+        _ => counted(answer.replications, "run"),
+    }
 }
 
 const fn is_replicated(answer: &Answer) -> bool {

@@ -14,6 +14,7 @@ mod row_warnings;
 #[cfg(any(test, feature = "schema"))]
 mod rows_schema;
 mod series;
+mod stopping_rule;
 mod unopened_connections;
 
 use std::mem;
@@ -40,6 +41,7 @@ pub use replications::{
     FinishedRun, Metrics, PointRows, RowNames, Run, RunMembers, RunRows, TimeBase, segment_metrics,
 };
 pub use series::{Column, ColumnData, ColumnInfo, ColumnKind, Series, SeriesColumn, SeriesInfo};
+pub use stopping_rule::{NeededReplications, StoppingRule};
 
 /// The answer of one backend to one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,7 +59,7 @@ pub struct Answer {
     pub scenario_sha256: String,
     /// Seed of the scenario.
     pub seed: u64,
-    /// Number of replications of each point.
+    /// Number of replications of each point; with `replications.until` the largest number.
     pub replications: u32,
     /// Whether the run was interrupted: `points` then contains only finished points, each with its
     /// finished replications, and a warning has their numbers.
@@ -94,6 +96,10 @@ pub struct Point {
     /// model, never for the emulator.
     #[serde(default)]
     pub deterministic: bool,
+    /// With `replications.until`, the number of replications of this point. Absent: that of the
+    /// answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replications: Option<u32>,
     /// Number of replications of an emulation during which the machine was too busy. Their results,
     /// and so those of this point, are not trustworthy; a warning has the cause.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -198,6 +204,12 @@ impl Answer {
         // First, because it concerns every number of the answer.
         self.warnings.insert(0, Warning { about: "run".to_owned(), message });
         Ok(self)
+    }
+
+    /// Number of replications of a point of this answer.
+    #[must_use]
+    pub fn replications_of(&self, point: &Point) -> u32 {
+        point.replications.unwrap_or(self.replications)
     }
 
     /// The point with the parameters of a point at `index` of another answer. Answers to the same

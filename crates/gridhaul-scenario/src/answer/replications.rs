@@ -1,11 +1,14 @@
 //! Combines the replications of each point into an answer.
 
+use std::mem;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::stopping_rule::ExaminedIntervals;
 use super::{
     Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, EventLog, MemberRows,
-    Metric, Point, Row, Scope, Series, Warning,
+    Metric, Point, Row, Scope, Series, StoppingRule, Warning,
 };
 use crate::run_error::RunError;
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
@@ -101,7 +104,8 @@ impl Answer {
     /// of the point at an index.
     ///
     /// Of an interrupted point, the replications before the first unfinished one count, so that the
-    /// answer is that of fewer replications.
+    /// answer is that of fewer replications. Of a point that is complete with fewer replications
+    /// (`replications.until`), the others do not count.
     ///
     /// # Errors
     /// The failure of the first run that failed; no run was finished; the rows cannot be
@@ -124,10 +128,21 @@ impl Answer {
                 runs.push(run);
             }
         }
-        let finished: Vec<usize> = runs_of_points.iter().map(Vec::len).collect();
+        let rule = StoppingRule::of(scenario);
+        let mut intervals = ExaminedIntervals::new(rule);
+        let mut finished = Vec::with_capacity(points.len());
         for (index, (point, mut runs)) in points.iter().zip(runs_of_points).enumerate() {
+            let mut all: Vec<RunRows> =
+                runs.iter_mut().map(|run| mem::take(&mut run.rows)).collect();
+            let complete = rule.complete(&all).map(|count| count as usize);
+            finished.push(complete.map_or(runs.len(), |_| scenario.replications.max() as usize));
+            runs.truncate(complete.unwrap_or(runs.len()));
+            all.truncate(runs.len());
             if runs.is_empty() {
                 continue;
+            }
+            if complete.is_some() {
+                intervals.add(&all);
             }
             let replication = point.scenario.record.replication;
             if let Some(recorded) = runs.get_mut(replication as usize) {
@@ -137,14 +152,14 @@ impl Answer {
                 answer.warnings.append(&mut run.warnings);
             }
             let disturbed = runs.iter().filter(|run| run.disturbed).count() as u32;
-            let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
-            let point = Point::of_runs(point, &rows(index)?, &runs, time);
+            let point = Point::of_runs(point, &rows(index)?, &all, time);
             answer.points.push(Point { disturbed, ..point });
         }
+        answer.warnings.extend(intervals.warning());
         answer.warn_of_failed_connections(scenario);
         answer.warnings.sort();
         answer.warnings.dedup();
-        answer.with_finished(&finished, scenario.replications as usize)
+        answer.with_finished(&finished, scenario.replications.max() as usize)
     }
 
     /// The answer of a backend to a scenario, without points yet.
@@ -157,7 +172,7 @@ impl Answer {
             title: scenario.title.clone(),
             scenario_sha256: scenario.sha256(),
             seed: scenario.seed,
-            replications: scenario.replications,
+            replications: scenario.replications.max(),
             incomplete: false,
             points: Vec::new(),
             warnings: scenario.warnings(),
@@ -189,6 +204,7 @@ impl Point {
             parameters: point.parameters.clone(),
             numbers: point.numbers.clone(),
             deterministic,
+            replications: point.scenario.replications.until().map(|_| runs.len() as u32),
             disturbed: 0,
             labels: point.labels.clone(),
             flows,

@@ -25,6 +25,7 @@ mod power_line;
 mod proxy;
 mod random;
 mod rate_change;
+mod replications;
 mod route;
 mod route_change;
 pub(crate) mod router_times;
@@ -66,6 +67,7 @@ pub use points::{Choice, Choices, ScenarioPoint, SweepPoints};
 pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
 pub use rate_change::{RateChange, RateSchedule};
+pub use replications::{DecidingMetric, NarrowInterval, Replications};
 pub use route::{Hop, Routes};
 pub use route_change::RouteChange;
 pub use shaper::{Shaper, ShaperShare};
@@ -93,9 +95,10 @@ pub struct Scenario {
     pub warmup: Duration,
     /// Number of replications: independent runs with different random numbers. With two or more,
     /// means have a 95 % confidence interval, unless the scenario is deterministic: then all
-    /// replications are equal.
+    /// replications are equal. `{ until = "5 %", max = 100 }` runs more replications where an
+    /// interval is wide.
     #[serde(default = "one_replication")]
-    pub replications: u32,
+    pub replications: Replications,
     /// Folder to which paths of traces are relative. Absent: folder of the scenario file. Merged
     /// scenarios with a trace contain this key; it is not part of their SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +188,6 @@ const fn one() -> u64 {
 const fn is_first(replication: &u32) -> bool {
     *replication == 0
 }
-const fn one_replication() -> u32 {
-    1
+const fn one_replication() -> Replications {
+    Replications::Fixed(1)
 }

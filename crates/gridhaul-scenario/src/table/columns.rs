@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexSet;
 
 use super::TableError;
-use super::lines::{Place, RowLine, places};
+use super::lines::{ParameterLine, Place, RowLine, places};
 use crate::answer::{Answer, Column, ColumnData, Estimate, MemberRows, Metric, Scope};
 
 type Answers<'a> = [(String, &'a Answer)];
@@ -33,6 +33,22 @@ pub(super) fn of_rows(answers: &Answers<'_>, scope: Option<Scope>, only: &[Metri
         columns.push(column(format!("{name}_ci95"), |estimate| estimate.ci95));
         columns.push(column(format!("{name}_n"), |estimate| Some(f64::from(estimate.n))));
     }
+    columns
+}
+
+/// Swept keys and their values at each point.
+pub(super) fn of_parameters(answers: &Answers<'_>) -> Vec<Column> {
+    let lines: Vec<ParameterLine<'_>> = places(answers).flat_map(ParameterLine::of_point).collect();
+    let lines = || lines.iter();
+    let mut columns = without_keys(&lines().map(|line| line.place));
+    columns.extend([
+        text("key", lines().map(|line| line.key)),
+        text("value", lines().map(|line| line.value)),
+        text("label", lines().map(|line| line.label)),
+        real("number".to_owned(), lines().map(|line| line.number())),
+        text("unit", lines().map(|line| line.unit())),
+        text("column", lines().map(|line| line.column())),
+    ]);
     columns
 }
 
@@ -109,7 +125,7 @@ fn selected<'a>(known: impl Iterator<Item = &'a Metric>, only: &[Metric]) -> Vec
     known.into_iter().collect()
 }
 
-/// The columns with which every table begins.
+/// The columns with which every table begins, and those of the swept keys.
 fn identity<'a>(lines: &(impl Iterator<Item = Place<'a>> + Clone)) -> Vec<Column> {
     // Lines of a point follow each other: its keys are compared once.
     let mut parameters: IndexSet<&str> = IndexSet::new();
@@ -122,11 +138,7 @@ fn identity<'a>(lines: &(impl Iterator<Item = Place<'a>> + Clone)) -> Vec<Column
             numbers.extend(place.point.numbers.keys().map(String::as_str));
         }
     }
-    let mut columns = vec![
-        text("answer", lines.clone().map(|place| place.label)),
-        text("backend", lines.clone().map(|place| place.answer.backend.as_str())),
-        whole("point", lines.clone().map(|place| place.number as u64)),
-    ];
+    let mut columns = without_keys(lines);
     columns.extend(parameters.into_iter().map(|key| {
         let values = lines.clone().map(|place| place.point.parameters.get(key));
         text(key, values.map(|value| value.map_or("", String::as_str)))
@@ -136,6 +148,15 @@ fn identity<'a>(lines: &(impl Iterator<Item = Place<'a>> + Clone)) -> Vec<Column
         real(name.to_owned(), values)
     }));
     columns
+}
+
+/// The columns with which every table begins.
+fn without_keys<'a>(lines: &(impl Iterator<Item = Place<'a>> + Clone)) -> Vec<Column> {
+    vec![
+        text("answer", lines.clone().map(|place| place.label)),
+        text("backend", lines.clone().map(|place| place.answer.backend.as_str())),
+        whole("point", lines.clone().map(|place| place.number as u64)),
+    ]
 }
 
 fn text<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Column {

@@ -2,6 +2,7 @@
 
 use super::TableError;
 use crate::answer::{Answer, Metric, Point, Row, Scope};
+use crate::units::BaseUnit;
 
 /// A point of an answer.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,17 @@ pub(super) struct RowLine<'a> {
     pub place: Place<'a>,
     pub kind: &'static str,
     pub row: &'a Row,
+}
+
+/// A swept key at a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ParameterLine<'a> {
+    pub place: Place<'a>,
+    pub key: &'a str,
+    pub value: &'a str,
+    pub label: &'a str,
+    /// Column with the number, its unit and the number; `None` for a value that is no number.
+    known: Option<(&'a str, BaseUnit, f64)>,
 }
 
 /// All points.
@@ -45,6 +57,7 @@ impl<'a> Place<'a> {
         let counted = |row: &Row| row.metrics.values().map(|estimate| estimate.n).max();
         let rows = || self.rows(None).map(|line| line.row);
         let found = rows().filter_map(stored).max();
+        let found = self.point.replications.or(found);
         found.or_else(|| rows().filter_map(counted).max()).unwrap_or(1).max(1)
     }
 
@@ -57,6 +70,37 @@ impl<'a> Place<'a> {
             return Err(TableError::NoReplications { answer, point, count });
         }
         Ok(())
+    }
+}
+
+impl<'a> ParameterLine<'a> {
+    /// The swept keys of a point.
+    pub(super) fn of_point(place: Place<'a>) -> impl Iterator<Item = Self> {
+        place.point.parameters.iter().map(move |(key, value)| {
+            let label = place.point.labels.get(key).map_or("", String::as_str);
+            let mut numbers = place.point.numbers.iter();
+            let known = numbers.find_map(|(column, number)| {
+                let unit =
+                    BaseUnit::of_suffix(column.strip_prefix(key.as_str())?.strip_prefix('_')?);
+                Some((column.as_str(), unit?, *number))
+            });
+            Self { place, key, value, label, known }
+        })
+    }
+
+    /// The value as a number.
+    pub(super) fn number(&self) -> Option<f64> {
+        self.known.map(|(_, _, number)| number)
+    }
+
+    /// The unit of the number; empty without one.
+    pub(super) fn unit(&self) -> &'static str {
+        self.known.map_or("", |(_, unit, _)| unit.symbol())
+    }
+
+    /// The name of the column with the number in other tables; empty without a number.
+    pub(super) fn column(&self) -> &'a str {
+        self.known.map_or("", |(column, ..)| column)
     }
 }
 

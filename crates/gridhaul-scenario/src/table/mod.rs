@@ -33,6 +33,7 @@ impl Table {
         let columns = match name {
             TableName::Answers => columns::of_rows(answers, None, only),
             TableName::Flows | TableName::Links => columns::of_rows(answers, name.scope(), only),
+            TableName::Parameters => columns::of_parameters(answers),
             TableName::Points => columns::of_points(answers),
             TableName::Replications => columns::of_replications(answers, only)?,
             TableName::Members => columns::of_members(answers, only),
@@ -158,6 +159,30 @@ mod tests {
         let goodput = real(&table, "goodput_bit_per_s");
         assert_eq!((goodput[0], goodput[2]), (1.0, 3.0));
         assert!(goodput[1].is_nan());
+    }
+
+    #[test]
+    fn a_swept_key_has_a_row_with_its_number_and_unit() {
+        let table = table(TableName::Parameters, &answer());
+        assert_eq!(
+            names(&table),
+            ["answer", "backend", "point", "key", "value", "label", "number", "unit", "column"]
+        );
+        assert_eq!(real(&table, "number"), [0.001, 0.002]);
+        let texts = |name: &str| {
+            let column = table.columns.iter().find(|column| column.name == name).expect(name);
+            match &column.data {
+                ColumnData::Text { words, rows } => {
+                    rows.iter().map(|row| words[*row as usize].clone()).collect::<Vec<_>>()
+                }
+                other => panic!("{name}: {other:?}"),
+            }
+        };
+        assert_eq!(texts("key"), ["delay", "delay"]);
+        assert_eq!(texts("value"), ["1 ms", "2 ms"]);
+        assert_eq!(texts("label"), ["", ""]);
+        assert_eq!(texts("unit"), ["s", "s"]);
+        assert_eq!(texts("column"), ["delay_s", "delay_s"]);
     }
 
     #[test]

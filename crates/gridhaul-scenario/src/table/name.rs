@@ -16,6 +16,8 @@ pub enum TableName {
     Flows,
     /// Directions of links.
     Links,
+    /// Swept keys and their values at each point.
+    Parameters,
     /// Points of the sweep.
     Points,
     /// Flows and directions of links in each replication.
@@ -59,6 +61,30 @@ const REPLICATION: ColumnInfo =
     ColumnInfo::new("replication", "uint64", "", "Number of the replication, from 0.");
 const MEMBER: ColumnInfo =
     ColumnInfo::new("member", "uint64", "", "Member of the flow, counted from 0.");
+const KEY: ColumnInfo = ColumnInfo::new("key", "string", "", "Swept key of the scenario.");
+const VALUE: ColumnInfo =
+    ColumnInfo::new("value", "string", "", "Value of the key as in the scenario, such as `40 ms`.");
+const LABEL: ColumnInfo = ColumnInfo::new(
+    "label",
+    "string",
+    "",
+    "Label of the value, for sweep entries with `label`; otherwise empty.",
+);
+const NUMBER: ColumnInfo = ColumnInfo::new(
+    "number",
+    "double",
+    "as in `unit`",
+    "The value as a number in its base unit, such as 0.04.",
+);
+const UNIT: ColumnInfo =
+    ColumnInfo::new("unit", "string", "", "Base unit, such as `s`; empty for pure numbers.");
+const COLUMN: ColumnInfo = ColumnInfo::new(
+    "column",
+    "string",
+    "",
+    "Name of the column with the numbers in the other tables, such as \
+     `link.feeder.both.delay_s`; empty if the value has no number.",
+);
 const DETERMINISTIC: ColumnInfo = ColumnInfo::new(
     "deterministic",
     "uint64",
@@ -81,8 +107,15 @@ const VALUES: &str = "Each metric has one column: its value in the replication."
 
 impl TableName {
     /// All tables.
-    pub const ALL: [Self; 6] =
-        [Self::Answers, Self::Flows, Self::Links, Self::Points, Self::Replications, Self::Members];
+    pub const ALL: [Self; 7] = [
+        Self::Answers,
+        Self::Flows,
+        Self::Links,
+        Self::Parameters,
+        Self::Points,
+        Self::Replications,
+        Self::Members,
+    ];
 
     /// The name.
     #[must_use]
@@ -91,6 +124,7 @@ impl TableName {
             Self::Answers => "answers",
             Self::Flows => "flows",
             Self::Links => "links",
+            Self::Parameters => "parameters",
             Self::Points => "points",
             Self::Replications => "replications",
             Self::Members => "members",
@@ -115,6 +149,14 @@ impl TableName {
                 doc: "A direction of a link at a point: the rows of `answers` with `kind` `link`.",
                 metrics: MEANS,
                 columns: &[COMMON[0], COMMON[1], COMMON[2], NAME, COUNT],
+            },
+            Self::Parameters => TableInfo {
+                doc: "A swept key at a point: its value as text and as a number with its unit. The \
+                      columns of swept keys are left out.",
+                metrics: "",
+                columns: &[
+                    COMMON[0], COMMON[1], COMMON[2], KEY, VALUE, LABEL, NUMBER, UNIT, COLUMN,
+                ],
             },
             Self::Points => TableInfo {
                 doc: "A point of the sweep; without a sweep, the only row.",

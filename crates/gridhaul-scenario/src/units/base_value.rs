@@ -68,6 +68,13 @@ impl BaseUnit {
         }
     }
 
+    /// The unit of a column whose name ends in this suffix.
+    #[must_use]
+    pub fn of_suffix(suffix: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(unit, _)| unit.suffix() == suffix);
+        found.map(|(unit, _)| *unit)
+    }
+
     /// Unit for display; empty for pure numbers.
     #[must_use]
     pub const fn symbol(self) -> &'static str {

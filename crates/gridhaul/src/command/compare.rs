@@ -8,7 +8,7 @@ use gridhaul_cli::{print, say};
 use gridhaul_data::trace;
 use gridhaul_report::Report;
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Replications, Scenario};
 
 use super::error::CommandError;
 use super::run::{json, shown};
@@ -93,7 +93,8 @@ fn answers_of(
         return Ok(vec![LabelledAnswer { label, file: shown, answer, scenario: None }]);
     }
     let mut scenario = trace::load_scenario(file)?;
-    scenario.replications = args.replications.unwrap_or(scenario.replications);
+    scenario.replications =
+        args.replications.map_or(scenario.replications, Replications::Fixed);
     let answers = gridhaul::run(&scenario, &args.engine.to_engine(), &label, terminal)?;
     let several = answers.len() > 1;
     let one = |answer: Answer| {

@@ -1,7 +1,6 @@
 //! Errors of commands, and the exit code of each.
 
 use std::io::{self, ErrorKind};
-use std::process::ExitCode;
 
 use gridhaul::{Error, UnsupportedKeys};
 use gridhaul_cli::{exit_code, say};
@@ -24,7 +23,7 @@ pub(crate) enum CommandError {
 
 impl CommandError {
     /// Prints the error and returns its exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> u8 {
         match self {
             Self::Check(message) | Self::Interrupted(message) => say(format_args!("{message}")),
             Self::Input(error) => {
@@ -38,7 +37,7 @@ impl CommandError {
                 say(format_args!("internal error, please report it as a bug: {error:#}"));
             }
         }
-        ExitCode::from(self.code())
+        self.code()
     }
 
     fn code(&self) -> u8 {

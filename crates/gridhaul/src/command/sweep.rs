@@ -67,7 +67,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), CommandError> {
     if missing > 0 {
         return Err(CommandError::Check(format!(
             "{}\n  help: run `gridhaul sweep` with the same options again",
-            missing_text(missing as u64, &scenario, &sweep)
+            missing_text(missing as u64, &sweep)
         )));
     }
     let part = SweepPart { job: &job, scenario: &scenario, sweep: &sweep };
@@ -104,9 +104,8 @@ fn warn_of_damaged(sweep: &UnitSweep<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn missing_text(missing: u64, scenario: &Scenario, sweep: &UnitSweep<'_>) -> String {
-    let all = sweep.point_count() as u64 * u64::from(scenario.replications);
-    format!("{missing} of {} have no result", counted(all, "run"))
+fn missing_text(missing: u64, sweep: &UnitSweep<'_>) -> String {
+    format!("{missing} of {} have no result", counted(sweep.part_count(), sweep.part_noun()))
 }
 
 fn interrupted(done: SweepProgress) -> CommandError {
@@ -128,7 +127,7 @@ impl SweepPart<'_> {
             print(&format!("--array={}\n", shards_of(&missing, shards)))?;
         }
         if !self.is_quiet() {
-            let text = missing_text(missing.len() as u64, self.scenario, self.sweep);
+            let text = missing_text(missing.len() as u64, self.sweep);
             say(format_args!("{text}"));
         }
         Ok(())

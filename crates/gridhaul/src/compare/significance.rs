@@ -10,7 +10,7 @@ pub struct MetricValue {
     pub estimate: Estimate,
     /// Whether it is independent of random numbers.
     pub deterministic: bool,
-    /// Number of replications of the answer.
+    /// Number of replications of the point.
     pub replications: u32,
 }
 
@@ -44,7 +44,7 @@ impl MetricValue {
         Self {
             estimate: estimate.copied().unwrap_or_default(),
             deterministic: point.is_some_and(|point| point.deterministic),
-            replications: answer.replications,
+            replications: point.map_or(answer.replications, |point| answer.replications_of(point)),
         }
     }
 

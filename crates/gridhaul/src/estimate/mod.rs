@@ -117,7 +117,7 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
     }
     // Of a sampled sweep, the sum is extrapolated to all points.
     sum.scale(all.len() as f64 / sampled.len().max(1) as f64);
-    let replications = f64::from(scenario.replications);
+    let replications = f64::from(scenario.replications.max());
     let estimate =
         RunEstimate { scenario, points: all.len() as f64, replications, largest: &largest, sum };
     let records_in_memory = engine.backends.contains(&BackendName::Emu);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Progress;
-use gridhaul_scenario::scenario::{Choices, FullBufferPolicy, Scenario};
+use gridhaul_scenario::scenario::{Choices, FullBufferPolicy, Replications, Scenario};
 use rayon::prelude::*;
 
 use super::agreement::{Comparison, compare};
@@ -168,7 +168,7 @@ impl<'a> SimulationRuns<'a> {
         }
         let parameters = &checked.candidate.parameters;
         let scenario = self.choices.scenario(&parameters.values, parameters.aggregators)?;
-        let scenario = Scenario { replications: 1, ..scenario };
+        let scenario = Scenario { replications: Replications::Fixed(1), ..scenario };
         let (evidence, required) = (checked.evidence.clone(), self.verification.runs);
         let label = format!(
             "confirming {} in {required} runs",
@@ -204,7 +204,7 @@ impl<'a> SimulationRuns<'a> {
             let candidate = search.candidates[index].clone();
             let parameters = &candidate.parameters;
             let scenario = self.choices.scenario(&parameters.values, parameters.aggregators)?;
-            let scenario = Scenario { replications: 1, ..scenario };
+            let scenario = Scenario { replications: Replications::Fixed(1), ..scenario };
             self.supported(&scenario)?;
             let evidence = Evidence::of(&scenario);
             jobs.push(Job { candidate, scenario, evidence, decision: None });

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use gridhaul_data::trace;
-use gridhaul_scenario::scenario::{PlanSpecification, Scenario, Sweep, Values};
+use gridhaul_scenario::scenario::{PlanSpecification, Replications, Scenario, Sweep, Values};
 use gridhaul_scenario::units::Duration;
 use indexmap::IndexMap;
 use toml::Value;
@@ -24,7 +24,7 @@ pub use argument::{Setting, Vary};
 pub struct Changes {
     /// Random seed.
     pub seed: Option<u64>,
-    /// Number of replications.
+    /// Number of replications, the same for each point.
     pub replications: Option<u32>,
     /// Keys and their values.
     pub set: Vec<Setting>,
@@ -114,7 +114,7 @@ fn changed(
         }
     }
     scenario.seed = changes.seed.unwrap_or(scenario.seed);
-    scenario.replications = changes.replications.unwrap_or(scenario.replications);
+    scenario.replications = changes.replications.map_or(scenario.replications, Replications::Fixed);
     scenario.record.interval = changes.series.or(scenario.record.interval);
     for link in &changes.pcap {
         if !scenario.record.pcap.contains(link) {

@@ -3,8 +3,10 @@
 //! machines can share the work.
 
 mod execute;
+mod part_runner;
 mod planner;
 mod point_key;
+mod remote;
 mod shard;
 mod store;
 mod tables;
@@ -13,8 +15,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use anyhow::Context;
 use gridhaul_data::trace;
-use gridhaul_scenario::answer::{Answer, FinishedRun, Point, Run, RunRows, TimeBase};
+use gridhaul_scenario::answer::{Answer, FinishedRun, Point, Run, RunRows, StoppingRule, TimeBase};
 use gridhaul_scenario::backend::{Backend, RunError};
 use gridhaul_scenario::scenario::{Scenario, ScenarioError, ScenarioPoint, SweepPoints};
 use gridhaul_scenario::table::TableName;
@@ -26,11 +29,13 @@ use crate::error::Error;
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
 use execute::Workers;
-use planner::Planner;
+use planner::{Planner, parts_per_point};
 use point_key::PointKeys;
 use store::Store;
 use tables::SweepTable;
 
+pub use planner::PartPlace;
+pub use remote::RemoteUnit;
 pub use shard::Shard;
 
 /// A sweep whose results are stored in a folder.
@@ -42,7 +47,7 @@ pub struct UnitSweep<'a> {
     keys: PointKeys,
     /// Folders with results. Those of this process go to the first one.
     folders: Vec<PathBuf>,
-    replications: u32,
+    rule: StoppingRule,
     /// Longest estimated time of a unit.
     unit_time: Duration,
 }
@@ -90,9 +95,9 @@ impl<'a> UnitSweep<'a> {
         let points = scenario.sweep_points()?;
         let first = points.get(0)?.scenario;
         Sim::default().supports(&first).map_err(RunError::Unsupported)?;
-        let replications = scenario.replications;
+        let rule = StoppingRule::of(scenario);
         let (keys, unit_time) = (PointKeys::default(), Duration::from_secs(30));
-        Ok(Self { scenario, label, points, keys, folders, replications, unit_time })
+        Ok(Self { scenario, label, points, keys, folders, rule, unit_time })
     }
 
     /// The sweep with another longest estimated time of a unit than 30 s. A crash loses at most one
@@ -106,6 +111,19 @@ impl<'a> UnitSweep<'a> {
     #[must_use]
     pub const fn point_count(&self) -> usize {
         self.points.len()
+    }
+
+    /// Number of parts, which shards share: runs, or points if their number of replications depends
+    /// on their results (`replications.until`).
+    #[must_use]
+    pub fn part_count(&self) -> u64 {
+        self.points.len() as u64 * u64::from(parts_per_point(&self.rule))
+    }
+
+    /// The singular noun of a part.
+    #[must_use]
+    pub const fn part_noun(&self) -> &'static str {
+        if self.rule.replications().until().is_none() { "run" } else { "point" }
     }
 
     /// Files in the folders that are damaged; their results are not used.
@@ -131,8 +149,7 @@ impl<'a> UnitSweep<'a> {
             ensure_possible(self.scenario, engine)
                 .map_err(|error| error.context(self.label.to_owned()))?;
         }
-        trace::check(self.scenario)
-            .map_err(|error| ScenarioError { file: self.label.to_owned(), ..error })?;
+        trace_check(self.scenario, self.label)?;
         let threads = match engine.threads {
             0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
             threads => threads,
@@ -146,8 +163,8 @@ impl<'a> UnitSweep<'a> {
         Ok(SweepProgress { finished, interrupted: progress.is_interrupted() })
     }
 
-    /// The numbers of the runs of a shard without a stored result, counted over all points and
-    /// replications.
+    /// The numbers of the parts of a shard with missing results; runs are counted over all points
+    /// and replications.
     ///
     /// # Errors
     /// A folder that cannot be read, or a point that is not a valid scenario.
@@ -163,7 +180,7 @@ impl<'a> UnitSweep<'a> {
         threads: usize,
     ) -> anyhow::Result<Planner<'s>> {
         let unit_seconds = self.unit_time.as_secs_f64();
-        let of = (shard, self.replications);
+        let of = (shard, self.rule);
         Planner::new((&self.points, &self.keys, store), of, unit_seconds, threads)
     }
 
@@ -189,7 +206,7 @@ impl<'a> UnitSweep<'a> {
     }
 
     fn runs(&self, store: &Store, point: &ScenarioPoint) -> anyhow::Result<Vec<(u32, Run)>> {
-        store.runs(self.keys.of(&point.scenario)?, self.replications)
+        store.runs(self.keys.of(&point.scenario)?, self.rule.replications().max())
     }
 
     /// Writes a table of a complete sweep as Parquet. Any number of points fits: a part of them is
@@ -223,20 +240,28 @@ impl<'a> UnitSweep<'a> {
     /// A point of the answer.
     fn point(&self, store: &Store, number: usize) -> anyhow::Result<Point> {
         let point = self.points.get(number)?;
-        let runs = self.runs(store, &point)?;
-        let is_complete = runs.len() == self.replications as usize;
-        anyhow::ensure!(is_complete, "point {number}: results are missing");
-        let rows: Vec<RunRows> = runs.into_iter().map(|(_, run)| run.rows).collect();
+        let max = self.rule.replications().max();
+        let runs = store.first_runs(self.keys.of(&point.scenario)?, max)?;
+        let mut rows: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
+        let complete = self.rule.complete(&rows);
+        rows.truncate(
+            complete.with_context(|| format!("point {number}: results are missing"))? as usize
+        );
         let names = Sim::rows(&point.scenario)?;
         Ok(Point::of_runs(&point, &names, &rows, TimeBase::Virtual))
     }
 }
 
-/// The missing runs as shards of `count`, in the form of `sbatch --array`: `1,4-7`.
+/// Checks that the traces of a scenario can be read.
+fn trace_check(scenario: &Scenario, label: &str) -> Result<(), ScenarioError> {
+    trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })
+}
+
+/// The missing parts as shards of `count`, in the form of `sbatch --array`: `1,4-7`.
 #[must_use]
 pub fn shards_of(missing: &[u64], count: u32) -> String {
     let shards: std::collections::BTreeSet<u64> =
-        missing.iter().map(|run| run % u64::from(count) + 1).collect();
+        missing.iter().map(|part| part % u64::from(count) + 1).collect();
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for shard in shards {
         match ranges.last_mut() {

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-/// Every `of`-th run of a sweep, beginning with the run `number` (from 1).
+/// Every `of`-th part of a sweep, beginning with the part `number` (from 1): a part is a run or, where
+/// results decide about further replications, a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: u32,
@@ -19,8 +20,7 @@ impl Shard {
         (1..=of).contains(&number).then_some(Self { number, of })
     }
 
-    /// The first run from `start` on that belongs to the shard, counted over all points and
-    /// replications.
+    /// The first part from `start` on that belongs to the shard.
     pub(super) const fn next(self, start: u64) -> u64 {
         let (of, wanted) = (self.of as u64, (self.number - 1) as u64);
         start + (wanted + of - start % of) % of

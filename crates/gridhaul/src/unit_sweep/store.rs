@@ -151,6 +151,17 @@ impl Store {
         runs.dedup_by_key(|(replication, _)| *replication);
         Ok(runs)
     }
+
+    /// The stored results of a point among its first `count` replications, up to the first missing
+    /// one.
+    ///
+    /// # Errors
+    /// A file cannot be read or is damaged.
+    pub(super) fn first_runs(&self, point: PointKey, count: u32) -> anyhow::Result<Vec<Run>> {
+        let runs = (0..).zip(self.runs(point, count)?);
+        let contiguous = runs.take_while(|(expected, (replication, _))| replication == expected);
+        Ok(contiguous.map(|(_, (_, run))| run).collect())
+    }
 }
 
 impl Entry {
@@ -179,7 +190,39 @@ impl Entry {
 /// # Errors
 /// The folder or the file cannot be written.
 pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
-    let Some(first) = runs.first() else { return Ok(()) };
+    match encode(runs)? {
+        Some((name, contents)) => write_file(folder, &name, &contents),
+        None => Ok(()),
+    }
+}
+
+/// Writes a unit in the form of [`encode`], which another process has computed.
+///
+/// # Errors
+/// Contents of another version of the program, or a file that cannot be written.
+pub(super) fn write_encoded(folder: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    let line = contents.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header: Header = serde_json::from_slice(line).context("the results are damaged")?;
+    if header.program != PROGRAM {
+        return Err(anyhow!(
+            "a worker has gridhaul {}, and this process {PROGRAM}\n  help: install the same \
+             version everywhere",
+            header.program
+        ));
+    }
+    write_file(folder, &name_of(&header), contents)
+}
+
+fn write_file(folder: &Path, name: &str, contents: &[u8]) -> anyhow::Result<()> {
+    replace(folder, name, contents)
+        .with_context(|| format!("cannot write {}", folder.join(name).display()))
+}
+
+/// The name and the contents of the file of a unit; `None` without runs.
+///
+/// # Errors
+/// A result has no form in JSON.
+pub(super) fn encode(runs: &[UnitRun]) -> anyhow::Result<Option<(String, Vec<u8>)>> {
     let mut body = Vec::new();
     let mut entries: Vec<HeaderEntry> = Vec::new();
     for UnitRun { point, replication, run } in runs {
@@ -202,6 +245,9 @@ pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
             }),
         }
     }
+    if entries.is_empty() {
+        return Ok(None);
+    }
     let header = Header {
         gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
         program: PROGRAM.to_owned(),
@@ -209,18 +255,26 @@ pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
         bytes: body.len() as u64,
         entries,
     };
-    // A unit that begins with the same run may have another length.
-    let name = format!("{PREFIX}{}-{}-{}{ENDING}", first.point, first.replication, runs.len());
-    replace(folder, &name, &[&serde_json::to_vec(&header)?, b"\n", &body])
-        .with_context(|| format!("cannot write {}", folder.join(&name).display()))
+    let mut contents = serde_json::to_vec(&header)?;
+    contents.push(b'\n');
+    contents.append(&mut body);
+    Ok(Some((name_of(&header), contents)))
+}
+
+/// The name of the file of a unit. One that begins with the same run may have another length.
+fn name_of(header: &Header) -> String {
+    let count: u32 = header.entries.iter().map(|entry| entry.count).sum();
+    let first = header.entries.first();
+    let (point, replication) = first.map_or(("", 0), |first| (first.point.as_str(), first.first));
+    format!("{PREFIX}{point}-{replication}-{count}{ENDING}")
 }
 
 /// Writes a file under a temporary name, and renames it when its contents are on the disk.
-fn replace(folder: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+fn replace(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let partial = folder.join(format!(".{name}.partial-{}", std::process::id()));
     let written = File::create(&partial).and_then(|mut file| {
-        parts.iter().try_for_each(|part| file.write_all(part))?;
+        file.write_all(contents)?;
         file.sync_data()
     });
     let moved = written.and_then(|()| fs::rename(&partial, folder.join(name)));

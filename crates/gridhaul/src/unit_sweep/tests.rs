@@ -112,6 +112,111 @@ fn tables_do_not_depend_on_shards_order_folders_and_interruptions() {
     assert_eq!(merged.answer().unwrap(), whole.answer().unwrap());
 }
 
+/// The sweep with as many replications as an interval needs, at most twelve.
+fn narrow(until: &str) -> Scenario {
+    let rule = format!("replications = {{ until = \"{until}\", min = 3, max = 12 }}");
+    scenario(&SCENARIO.replace("replications = 3", &rule).replace("\"1 %\"", "\"5 %\""))
+}
+
+#[test]
+fn each_point_has_the_replications_that_its_own_results_need() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = narrow("20 %");
+    let whole = sweep(&scenario, dir.path().join("whole"));
+    whole.run(Shard::ALL, &Engine::default(), &NoProgress).unwrap();
+    let answer = whole.answer().unwrap();
+    let counts: Vec<u32> =
+        answer.points.iter().map(|point| answer.replications_of(point)).collect();
+    assert!(counts.iter().any(|count| *count > 3), "{counts:?}");
+    assert!(counts.iter().any(|count| *count < 12), "{counts:?}");
+    let expected = crate::run(&scenario, &Engine::default(), "test", &NoProgress).unwrap();
+    assert_eq!(answer, expected[0]);
+    // Shards in another order, with interruptions.
+    let parts = sweep(&scenario, dir.path().join("parts"));
+    for number in [2, 1] {
+        let shard = Shard::new(number, 2).unwrap();
+        let mut rounds = 0;
+        while !parts.missing(shard).unwrap().is_empty() {
+            parts.run(shard, &small_units(), &Interrupting(3)).unwrap();
+            rounds += 1;
+            assert!(rounds < 1000, "no round finishes a run");
+        }
+    }
+    for name in [TableName::Answers, TableName::Replications] {
+        assert!(table(&parts, name) == table(&whole, name), "{name}");
+    }
+    assert_eq!(parts.answer().unwrap(), answer);
+}
+
+#[test]
+fn a_narrower_interval_keeps_the_replications_of_a_wider_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let wide = narrow("50 %");
+    let progress = sweep(&wide, dir.path()).run(Shard::ALL, &small_units(), &NoProgress).unwrap();
+    assert_eq!(progress.finished, sum_of_replications(&sweep(&wide, dir.path())));
+    let narrow = narrow("1 %");
+    let narrow = sweep(&narrow, dir.path());
+    assert_eq!(narrow.missing(Shard::ALL).unwrap(), [0, 1, 2]);
+    let more = narrow.run(Shard::ALL, &small_units(), &NoProgress).unwrap();
+    assert_eq!(more.finished, 36 - progress.finished);
+    // The answer of the wider interval does not change with the further results.
+    assert_eq!(progress.finished, sum_of_replications(&sweep(&wide, dir.path())));
+}
+
+fn sum_of_replications(sweep: &UnitSweep<'_>) -> u64 {
+    let answer = sweep.answer().unwrap();
+    answer.points.iter().map(|point| u64::from(answer.replications_of(point))).sum()
+}
+
+#[test]
+fn units_of_other_processes_give_the_same_results() {
+    for scenario in [scenario(SCENARIO), narrow("20 %")] {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = sweep(&scenario, dir.path().join("whole"));
+        whole.run(Shard::ALL, &Engine::default(), &NoProgress).unwrap();
+        let folder = dir.path().join("remote");
+        let remote = sweep(&scenario, &folder);
+        // A part is computed before the others, as by a process that was interrupted.
+        remote.run(Shard::new(2, 3).unwrap(), &Engine::default(), &NoProgress).unwrap();
+        let mut units = Vec::new();
+        remote
+            .plan(2, |unit| {
+                units.push(unit);
+                true
+            })
+            .unwrap();
+        let parts: usize = units.iter().map(|unit| unit.parts.len()).sum();
+        let stored: u64 = units.iter().map(|unit| unit.stored).sum();
+        assert!(units.len() > 1 && stored > 0, "{units:?}");
+        assert!(parts as u64 + stored <= remote.part_count());
+        for RemoteUnit { parts, .. } in units.iter().rev() {
+            let contents = remote.compute(parts, &NoProgress).unwrap().expect("not interrupted");
+            UnitSweep::store(&folder, &contents).unwrap();
+        }
+        assert_eq!(remote.answer().unwrap(), whole.answer().unwrap());
+        for name in [TableName::Answers, TableName::Replications] {
+            assert!(table(&remote, name) == table(&whole, name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn results_of_another_program_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = scenario(SCENARIO);
+    let sweep = sweep(&scenario, dir.path());
+    let place = PartPlace { point: 0, replication: Some(0) };
+    let contents = sweep.compute(&[place], &NoProgress).unwrap().expect("not interrupted");
+    let text = String::from_utf8(contents).unwrap();
+    let other = text.replacen(point_key::PROGRAM, "0.0.0", 1);
+    let error = UnitSweep::store(dir.path(), other.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("0.0.0") && error.contains("same version"), "{error}");
+    assert!(UnitSweep::store(dir.path(), b"{}").is_err());
+    let place = PartPlace { point: 3, replication: Some(0) };
+    let error = sweep.compute(&[place], &NoProgress).unwrap_err();
+    assert_eq!(error.to_string(), "there is no point 3");
+}
+
 #[test]
 fn an_interrupted_sweep_has_an_incomplete_answer_and_no_tables() {
     let dir = tempfile::tempdir().unwrap();

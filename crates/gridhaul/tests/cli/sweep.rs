@@ -119,6 +119,34 @@ fn shards_are_merged_and_missing_ones_are_named() {
 }
 
 #[test]
+fn shards_share_points_whose_results_decide_about_replications() {
+    let desk = Desk::new().file("lossy.toml", lossy());
+    let line = "lossy.toml --vary 'link.wire.both.loss.bernoulli=0 %,2 %,5 %,9 %' \
+                --set 'replications={ until = \"2 %\", min = 3, max = 8 }' --threads 2";
+    succeeded(&desk.run(&format!("sweep {line} --shard 1/2 -q")));
+    let missing = desk.run(&format!("sweep {line} --missing 2"));
+    assert_eq!((missing.code, missing.out.as_str()), (Some(0), "--array=2\n"), "{missing:?}");
+    assert!(missing.err.contains("2 of 4 points have no result"), "{}", missing.err);
+    succeeded(&desk.run(&format!("sweep {line} --shard 2/2 -q")));
+    succeeded(&desk.run(&format!("merge {line} -q")));
+    succeeded(&desk.run(&format!("sweep {line} -q --out whole")));
+    for table in ["answers.parquet", "replications.parquet", "answer.json", "report.html"] {
+        let read = |folder: &str| std::fs::read(desk.dir.path().join(folder).join(table)).unwrap();
+        assert!(read("results/lossy-sweep") == read("whole"), "{table}");
+    }
+    let points = desk.run("export whole --table points --csv");
+    let counts = points.out.lines().skip(1).map(|line| line.rsplit(',').next().unwrap());
+    let counts: Vec<u32> = counts.map(|count| count.parse().unwrap()).collect();
+    assert!(counts.iter().all(|count| (3..=8).contains(count)), "{counts:?}");
+    assert!(counts.iter().min() < counts.iter().max(), "{counts:?}");
+    let report = std::fs::read_to_string(desk.dir.path().join("whole/report.html")).unwrap();
+    assert!(report.contains(" to 8 runs"), "{counts:?}");
+    // A fixed number on the command line replaces the rule, and uses the stored results.
+    let fixed = desk.run(&format!("sweep {line} --replications 3 --missing 1"));
+    assert_eq!((fixed.code, fixed.out.as_str()), (Some(0), ""), "{fixed:?}");
+}
+
+#[test]
 fn sigterm_finishes_the_run_in_hand_and_the_same_command_resumes() {
     let desk = Desk::new().file("lossy.toml", lossy());
     let sweep = sweep(200, 2) + " --shard 1/1";

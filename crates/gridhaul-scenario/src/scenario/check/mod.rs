@@ -11,6 +11,7 @@ mod plan;
 mod power_line;
 mod proxy;
 mod rate_change;
+mod replications;
 mod shaper;
 mod stack;
 
@@ -28,6 +29,7 @@ const FLOWS_MAX: u64 = 100_000_000;
 pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut report = Report { scenario, diagnostics: Vec::new() };
     report.check_top_level_keys();
+    report.replications();
     report.record();
     report.names();
     report.nodes();
@@ -108,13 +110,6 @@ impl Report<'_> {
             );
             self.refuse("warmup", message, "make it shorter than `duration`");
         }
-        if scenario.replications == 0 {
-            self.refuse(
-                "replications",
-                "there must be at least one replication",
-                "write 1, or leave it out",
-            );
-        }
         if scenario.node.is_empty() {
             self.refuse("node", "there are no nodes", "add two: [node.meter] and [node.head]");
         }
@@ -157,17 +152,6 @@ impl Report<'_> {
             if !scenario.flow.contains_key(name) {
                 self.unknown(&format!("record.members[{index}]"), "flow", name, &scenario.flow);
             }
-        }
-        let (recorded, count) = (scenario.record.replication, scenario.replications);
-        if recorded > 0 && recorded >= count {
-            self.refuse(
-                "record.replication",
-                format!(
-                    "there is no replication {recorded}: they are counted from 0 to {}",
-                    count.saturating_sub(1)
-                ),
-                "choose a lower number, or raise `replications`",
-            );
         }
     }
 

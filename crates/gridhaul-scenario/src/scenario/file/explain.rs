@@ -71,15 +71,12 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
     if let Some((found, expected)) = description.and_then(|text| text.rsplit_once(", expected ")) {
         let remedy = match found.starts_with("integer") || found.starts_with("floating") {
             true if expected.contains(" such as \"") => "write the unit, and quotes around both",
-            false if found.starts_with("string") && is_number(expected) => {
+            false if found.starts_with("string") && is_number(plain(expected)) => {
                 "write the number without quotes"
             }
             _ => "",
         };
-        let mut expected = plain(expected).to_owned();
-        if key.rsplit('.').next() == Some("replications") {
-            expected = expected.replace("from 0 ", "from 1 ");
-        }
+        let expected = plain(expected);
         return (format!("expected {expected}, found {}", self::found(found)), remedy.into());
     }
     (message.to_owned(), String::new())
@@ -107,6 +104,8 @@ fn added(name: &str) -> String {
         "load" => "load = \"bulk\"",
         "size" => "size = \"240 B\"",
         "every" => "every = \"15 min\"",
+        "until" => "until = \"5 %\"",
+        "max" => "max = 100",
         _ => return String::new(),
     };
     format!("add {example}")
@@ -150,9 +149,9 @@ fn plain(expected: &str) -> &str {
     }
 }
 
-/// Whether a Rust type is a number.
+/// Whether an expected value is a number.
 fn is_number(expected: &str) -> bool {
-    matches!(expected, "u8" | "u16" | "u32" | "u64" | "f64")
+    expected == "a number" || expected.starts_with("a whole number")
 }
 
 /// Description of a TOML value.

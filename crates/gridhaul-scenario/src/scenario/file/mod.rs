@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 use super::error::{Diagnostic, ScenarioError, SourceLocation};
-use super::{Record, Scenario, check, points};
+use super::{Record, Replications, Scenario, check, points};
 use locate::Document;
 
 pub(super) use locate::steps as path_steps;
@@ -137,7 +137,7 @@ impl Scenario {
             description: String::new(),
             folder: None,
             record: Record::default(),
-            replications: 1,
+            replications: Replications::Fixed(1),
             sweep: Vec::new(),
             plan: None,
             ..self.clone()

@@ -11,6 +11,26 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     ("duration of zero", "\"60 s\"", "\"0 s\""),
     ("warm-up too long", "\"60 s\"", "\"60 s\"\nwarmup = \"1 min\""),
     ("no replications", "\"60 s\"", "\"60 s\"\nreplications = 0"),
+    (
+        "replications until an interval of zero",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = \"0 %\", max = 10 }",
+    ),
+    (
+        "largest number of replications below the smallest",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = \"5 %\", max = 3 }",
+    ),
+    (
+        "interval of one replication",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = \"5 %\", min = 1, max = 3 }",
+    ),
+    (
+        "replication to record that a point may lack",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = \"5 %\", max = 30 }\nrecord.replication = 7",
+    ),
     ("no nodes", "[node.meter]\n\n[node.head]", "[node]"),
     ("sampling interval of zero", "\"60 s\"", "\"60 s\"\nrecord.interval = \"0 s\""),
     ("sampling interval too short", "\"60 s\"", "\"60 s\"\nrecord.interval = \"1 ns\""),

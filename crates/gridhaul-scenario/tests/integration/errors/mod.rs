@@ -49,6 +49,23 @@ const SYNTAX: &[(&str, &str, &str)] = &[
     ("unit of another quantity", "\"3 Mbit/s\"", "\"3 MB/s\""),
     ("unit of ns-2", "\"3 Mbit/s\"", "\"3Mb\""),
     ("unit Mbps", "\"3 Mbit/s\"", "\"3 Mbps\""),
+    ("replications as a text", "\"60 s\"", "\"60 s\"\nreplications = \"5\""),
+    ("negative replications", "\"60 s\"", "\"60 s\"\nreplications = -1"),
+    (
+        "replications without a largest number",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = \"5 %\" }",
+    ),
+    (
+        "replications until a number",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = 0.05, max = 100 }",
+    ),
+    (
+        "replications of an unknown metric",
+        "\"60 s\"",
+        "\"60 s\"\nreplications = { until = \"5 %\", max = 100, of = \"goodput\" }",
+    ),
     ("ambiguous unit m", "\"60 s\"", "\"1 m\""),
     ("negative rate", "\"3 Mbit/s\"", "\"-3 Mbit/s\""),
     ("NaN", "\"60 s\"", "\"NaN s\""),

@@ -3,11 +3,12 @@
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     Application, ApplicationProfile, Aqm, Burst, Codel, Compression, CongestionControlAlgorithm,
-    Crash, CsmaCa, CsmaStandard, Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion,
-    Jitter, JitterShape, Link, Load, Loss, Medium, Node, Noise, NoiseTiming, OnOff, Outage,
-    OutageMode, PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine,
-    PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red, Reorder, RequestResponse,
-    RouteChange, Shadowing, Stack, Sweep, Tdma, Transfer, Transport, ValueRange, Values,
+    Crash, CsmaCa, CsmaStandard, DecidingMetric, Direction, Flow, FlowEnd, FqCodel, GilbertElliott,
+    IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, NarrowInterval, Node, Noise,
+    NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic, Pie,
+    Poisson, PowerLine, PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red,
+    Reorder, Replications, RequestResponse, RouteChange, Shadowing, Stack, Sweep, Tdma, Transfer,
+    Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -432,13 +433,19 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
         )| {
             let (own, proxy) = nodes;
             let (line, medium) = share(line, medium);
+            let min = count.max(2);
+            let (until, of) = (Probability::ONE, recorded.then_some(DecidingMetric::DelayP98));
+            let replications = match seed % 2 {
+                0 => Replications::Fixed(count),
+                _ => Replications::Until(NarrowInterval { until, min, max: 2 * min, of }),
+            };
             Scenario {
                 title: title.replace('\r', ""),
                 description,
                 seed,
                 duration: Duration::from_nanos(nanos),
                 warmup: Duration::from_nanos(nanos - 1),
-                replications: count,
+                replications,
                 folder: recorded.then(|| "/srv/readings".into()),
                 record: Record {
                     interval: recorded.then(|| Duration::from_nanos(nanos)),

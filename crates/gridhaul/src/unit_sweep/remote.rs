@@ -1,0 +1,89 @@
+//! Units that another scheduler distributes to its workers, such as Dask: one process plans and
+//! stores them, and others compute them.
+
+use std::path::Path;
+
+use gridhaul_scenario::backend::Progress;
+use gridhaul_scenario::scenario::Scenario;
+
+use super::part_runner::PartRunner;
+use super::planner::{PartPlace, PlannedPart, PlannedRuns, parts_per_point};
+use super::shard::Shard;
+use super::store::{self, Store, UnitRun};
+use super::{UnitSweep, trace_check};
+use crate::error::Error;
+
+/// A unit of a sweep for another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteUnit {
+    /// Parts of the sweep without a result.
+    pub parts: Vec<PartPlace>,
+    /// Parts with stored results before these, and after the previous unit.
+    pub stored: u64,
+}
+
+impl UnitSweep<'_> {
+    /// Plans the missing units one at a time for so many threads, until `take` returns false.
+    ///
+    /// # Errors
+    /// A folder that cannot be read, a point that is not a valid scenario, or a trace that cannot be
+    /// read.
+    pub fn plan(
+        &self,
+        threads: usize,
+        mut take: impl FnMut(RemoteUnit) -> bool,
+    ) -> Result<(), Error> {
+        trace_check(self.scenario, self.label)?;
+        let store = Store::open(&self.folders)?;
+        let mut planner = self.planner(&store, Shard::ALL, threads)?;
+        while let Some(unit) = planner.next_unit()? {
+            let parts = unit.parts.iter().map(|part| part.place).collect();
+            if !take(RemoteUnit { parts, stored: planner.take_skipped() }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores a unit that another process has computed.
+    ///
+    /// # Errors
+    /// Results of another version of the program, or a file that cannot be written.
+    pub fn store(folder: &Path, contents: &[u8]) -> Result<(), Error> {
+        Ok(store::write_encoded(folder, contents)?)
+    }
+
+    /// Computes the parts of a unit, without stored results. Returns the contents for
+    /// [`UnitSweep::store`]; `None` after an interruption.
+    ///
+    /// # Errors
+    /// A part that the sweep does not have, or a run that failed.
+    pub fn compute(
+        &self,
+        parts: &[PartPlace],
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let per_part = self.rule.replications().max() / parts_per_point(&self.rule);
+        let runs = parts.len() as u64 * u64::from(per_part);
+        let runner = PartRunner::new(self.rule, runs, progress);
+        let mut results: Vec<UnitRun> = Vec::new();
+        for place in parts {
+            let take = &mut |run| {
+                results.push(run);
+                Ok(())
+            };
+            if !runner.run(self.part(*place)?, take)? {
+                return Ok(None);
+            }
+        }
+        Ok(store::encode(&results)?.map(|(_, contents)| contents))
+    }
+
+    fn part(&self, place: PartPlace) -> anyhow::Result<PlannedPart> {
+        anyhow::ensure!(place.point < self.point_count(), "there is no point {}", place.point);
+        let scenario: Scenario = self.points.get(place.point)?.scenario;
+        let key = self.keys.of(&scenario)?;
+        let runs = place.replication.map_or(PlannedRuns::Rest(Vec::new()), PlannedRuns::One);
+        Ok(PlannedPart { place, scenario: scenario.into(), key, runs })
+    }
+}
