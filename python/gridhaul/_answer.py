@@ -77,8 +77,9 @@ class Series(Mapping[str, Frame]):
 class Answer:
     """The answers of one or several backends to one scenario.
 
-    The tables have a row for each backend, point of the sweep, and flow or link direction. The
-    column of a swept key has its values.
+    The tables have the columns of ``gridhaul export``, described in ``docs/reference/tables.md``.
+    Swept keys have a column each with the texts of their values, and one with the numbers in the
+    unit at the end of its name, such as ``link.feeder.both.delay_s``.
     """
 
     __slots__ = ("_inner",)
@@ -101,6 +102,36 @@ class Answer:
     def links(self) -> Frame:
         """Metrics of each direction of each link, as in :attr:`flows`."""
         return Frame(self._inner.table("links"))
+
+    @property
+    def points(self) -> Frame:
+        """Points of the sweep with the number of their replications; one without a sweep."""
+        return Frame(self._inner.table("points"))
+
+    @property
+    def parameters(self) -> Frame:
+        """Swept keys at each point: value as text, number, unit and label.
+
+        ``column`` is the name of the column that has the numbers in the other tables.
+        """
+        return Frame(self._inner.table("parameters"))
+
+    @property
+    def replications(self) -> Frame:
+        """Metrics of each flow and each direction of a link in each replication.
+
+        Answers of :func:`read` have them if they were computed with ``record.each_replication``.
+
+        Raises:
+            InputError: A stored answer that has only the means of its replications.
+
+        """
+        return Frame(self._inner.table("replications"))
+
+    @property
+    def members(self) -> Frame:
+        """Metrics of each member of the flows in ``record.members``, in each replication."""
+        return Frame(self._inner.table("members"))
 
     @property
     def series(self) -> Series:

@@ -11,18 +11,26 @@ __all__ = [
     "Session",
     "Snapshot",
     "Table",
+    "UnitPlan",
     "__version__",
+    "command_line",
     "compare",
+    "compute_unit",
     "paper",
     "plan",
     "read_answers",
-    "run",
+    "store_unit",
+    "stored_answer",
     "sweep",
+    "sweep_units",
+    "swept",
 ]
 __version__: str
 
 _Chart = tuple[str, str, str]
 _Progress = Callable[[str, int, int], object]
+_RunResult = tuple[Answers | None, BaseException | None, list[str]]
+_Part = tuple[int, int | None]
 
 @final
 class Scenario:
@@ -130,13 +138,15 @@ class Snapshot:
     @property
     def now_s(self) -> float: ...
 
-def run(
-    scenario: Scenario,
-    on: list[str],
-    threads: int,
-    ignore_estimate: bool,
-    progress: _Progress | None = None,
-) -> tuple[Answers | None, BaseException | None, list[str]]: ...
+@final
+class UnitPlan:
+    def __new__(cls, scenario: Scenario, folder: str | PathLike[str], threads: int) -> UnitPlan: ...
+    @property
+    def part_count(self) -> int: ...
+    def __iter__(self) -> UnitPlan: ...
+    def __next__(self) -> tuple[list[_Part], int]: ...
+
+def command_line(arguments: list[str]) -> int: ...
 def sweep(
     scenario: Scenario,
     vary: list[str],
@@ -144,7 +154,20 @@ def sweep(
     threads: int,
     ignore_estimate: bool,
     progress: _Progress | None = None,
-) -> tuple[Answers | None, BaseException | None, list[str]]: ...
+) -> _RunResult: ...
+def sweep_units(
+    scenario: Scenario,
+    vary: list[str],
+    folder: str | PathLike[str],
+    on: list[str],
+    threads: int,
+    ignore_estimate: bool,
+    progress: _Progress | None = None,
+) -> _RunResult: ...
+def swept(scenario: Scenario, vary: list[str], on: list[str]) -> Scenario: ...
+def compute_unit(scenario: Scenario, parts: list[_Part]) -> bytes: ...
+def store_unit(folder: str | PathLike[str], contents: bytes) -> None: ...
+def stored_answer(scenario: Scenario, folder: str | PathLike[str]) -> _RunResult: ...
 def read_answers(paths: list[str]) -> Answers: ...
 def compare(answers: list[tuple[str, Answers]], only: list[str]) -> str: ...
 def plan(

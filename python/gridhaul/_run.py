@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 from gridhaul import _native
 from gridhaul._answer import Answer, labelled
 from gridhaul._chart import Chart, charts
+from gridhaul._dask import DaskClient, compute
 from gridhaul._errors import Interrupted
 from gridhaul._scenario import Scenario
-from gridhaul._values import Value, values
+from gridhaul._values import Value, positive, values
 
 __all__ = [
     "Comparison",
@@ -38,7 +41,7 @@ def run(
     scenario: Scenario | str | os.PathLike[str],
     *,
     on: str | Sequence[str] = "sim",
-    replications: int | None = None,
+    replications: int | Mapping[str, Value] | None = None,
     seed: int | None = None,
     threads: int = 0,
     ignore_estimate: bool = False,
@@ -52,7 +55,8 @@ def run(
         scenario: The scenario, or the path of its file.
         on: Backends: ``"sim"``, ``"model"``, ``"emu"`` (as root), or a list such as
             ``["sim", "model"]``.
-        replications: Number of replications; None: that of the scenario.
+        replications: Number of replications, or a dict such as ``{"until": "5 %", "max": 100}`` for
+            more of them where a confidence interval is wide; None: those of the scenario.
         seed: Seed of all random numbers; None: that of the scenario.
         threads: Threads for points and replications; 0: one for each core. The answer does not
             depend on it.
@@ -66,7 +70,7 @@ def run(
     """
     changed = _scenario(scenario, seed, replications)
     with _Reported(progress) as report:
-        outcome = _native.run(changed._inner, _names(on), threads, ignore_estimate, report)
+        outcome = _native.sweep(changed._inner, [], _names(on), threads, ignore_estimate, report)
     return _answer(*outcome)
 
 
@@ -75,10 +79,12 @@ def sweep(
     vary: Mapping[str, Sequence[Value] | str],
     *,
     on: str | Sequence[str] = "sim",
-    replications: int | None = None,
+    replications: int | Mapping[str, Value] | None = None,
     seed: int | None = None,
     threads: int = 0,
     ignore_estimate: bool = False,
+    units: str | os.PathLike[str] | None = None,
+    client: DaskClient | None = None,
     progress: Progress = False,
 ) -> Answer:
     """Run a scenario for several values of keys; all combinations, the last key fastest.
@@ -88,10 +94,17 @@ def sweep(
         vary: For each key a list of values, such as ``{"link.feeder.both.delay": ["10 ms",
             "40 ms"]}``, or a range, such as ``"lin:10 ms:100 ms:10"``.
         on: Backends, as in :func:`run`.
-        replications: Number of replications; None: that of the scenario.
+        replications: Number of replications, or a dict such as ``{"until": "5 %", "max": 100}`` for
+            more of them where a confidence interval is wide; None: those of the scenario.
         seed: Seed of all random numbers; None: that of the scenario.
         threads: Threads, as in :func:`run`.
         ignore_estimate: Run even if the estimate of memory or time exceeds the limits.
+        units: Folder in which the result of each run is stored, as by ``gridhaul sweep``: the same
+            call resumes an interrupted sweep, and repeats only runs that a change of the scenario
+            affects. Backend ``"sim"`` alone, without recordings.
+        client: A ``dask.distributed.Client``: its workers compute the runs, and a run is repeated
+            if its worker dies. The answer is that of this process. Workers need the same version
+            of gridhaul. Conditions as for ``units``.
         progress: Report the progress.
 
     Raises:
@@ -104,7 +117,24 @@ def sweep(
     changed = _scenario(scenario, seed, replications)
     axes = [values(key, of_key) for key, of_key in vary.items()]
     with _Reported(progress) as report:
-        outcome = _native.sweep(changed._inner, axes, _names(on), threads, ignore_estimate, report)
+        if client is not None:
+            swept = _native.swept(changed._inner, axes, _names(on))
+            with _folder(units) as folder:
+                outcome = compute(swept, folder, client, report)
+        elif units is not None:
+            outcome = _native.sweep_units(
+                changed._inner,
+                axes,
+                os.fspath(units),
+                _names(on),
+                threads,
+                ignore_estimate,
+                report,
+            )
+        else:
+            outcome = _native.sweep(
+                changed._inner, axes, _names(on), threads, ignore_estimate, report
+            )
     return _answer(*outcome)
 
 
@@ -177,8 +207,8 @@ def plan(
 
     """
     changed = _scenario(scenario, None, None)
-    _positive("max_candidates", max_candidates)
-    _positive("runs", runs)
+    positive("max_candidates", max_candidates)
+    positive("runs", runs)
     with _Reported(progress) as report:
         outcome, error = _native.plan(
             changed._inner,
@@ -355,8 +385,17 @@ class _Reported:
             sys.stderr.flush()
 
 
+def _folder(units: str | os.PathLike[str] | None) -> AbstractContextManager[str]:
+    """Return the folder of stored results, or a temporary one."""
+    if units is not None:
+        return nullcontext(os.fspath(units))
+    return tempfile.TemporaryDirectory(prefix="gridhaul-")
+
+
 def _scenario(
-    scenario: Scenario | str | os.PathLike[str], seed: int | None, replications: int | None
+    scenario: Scenario | str | os.PathLike[str],
+    seed: int | None,
+    replications: int | Mapping[str, Value] | None,
 ) -> Scenario:
     if isinstance(scenario, (str, os.PathLike)):
         scenario = Scenario.load(scenario)
@@ -365,17 +404,8 @@ def _scenario(
             f"scenario: expected a Scenario or the path of a file, found {type(scenario).__name__}"
         )
     if replications is not None:
-        _positive("replications", replications)
-    if seed is None and replications is None:
-        return scenario
-    return Scenario(scenario._inner.with_changes([], seed, replications))
-
-
-def _positive(name: str, number: int) -> None:
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{name}: expected a whole number, found {type(number).__name__}")
-    if number < 1:
-        raise ValueError(f"{name}: expected 1 or more, found {number}")
+        scenario = scenario.with_replications(replications)
+    return scenario if seed is None else scenario.with_seed(seed)
 
 
 def _names(on: str | Sequence[str]) -> list[str]:

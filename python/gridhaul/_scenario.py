@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from gridhaul import _native
-from gridhaul._values import Value, setting, toml
+from gridhaul._values import Value, positive, setting, toml
 
 __all__ = ["Scenario"]
 
@@ -87,8 +87,20 @@ class Scenario:
         """Return the scenario with another seed of its random numbers."""
         return Scenario(self._inner.with_changes([], seed=seed))
 
-    def with_replications(self, replications: int) -> Scenario:
-        """Return the scenario with another number of replications."""
+    def with_replications(self, replications: int | Mapping[str, Value]) -> Scenario:
+        """Return the scenario with another number of replications.
+
+        Args:
+            replications: The number, or a dict such as ``{"until": "5 %", "max": 100}``: more
+                replications where a confidence interval is wide, as of the key ``replications``.
+
+        Raises:
+            ScenarioError: The dict has a wrong key or value.
+
+        """
+        if isinstance(replications, Mapping):
+            return self.set("replications", replications)
+        positive("replications", replications)
         return Scenario(self._inner.with_changes([], replications=replications))
 
     def check(self) -> list[str]:
@@ -117,7 +129,7 @@ class Scenario:
 
     @property
     def replications(self) -> int:
-        """Number of replications."""
+        """Number of replications of a point; with ``until`` the largest number."""
         return self._inner.replications
 
     @property

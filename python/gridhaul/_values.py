@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from gridhaul._errors import InputError
 
-__all__ = ["Value", "setting", "toml", "values"]
+__all__ = ["Value", "positive", "setting", "toml", "values"]
 
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | Sequence[Value]"
 """A value of a scenario: a text with its unit, a number, a table or a list."""
@@ -39,6 +39,14 @@ def values(key: str, of_key: Sequence[Value] | str) -> str:
             f'"lin:1 Mbit/s:10 Mbit/s:10", found {_kind(of_key)}'
         )
     return f"{_checked_key(key)}={','.join(_plain(key, value) for value in of_key)}"
+
+
+def positive(name: str, number: int) -> None:
+    """Check that an argument is a whole number above 0."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name}: expected a whole number, found {type(number).__name__}")
+    if number < 1:
+        raise ValueError(f"{name}: expected 1 or more, found {number}")
 
 
 def _table(table: Mapping[str, Value], path: str, lines: list[str]) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import duckdb
 import pandas as pd
 import polars as pl
@@ -45,6 +49,71 @@ def test_frames_have_names_sizes_and_columns(answer: gridhaul.Answer) -> None:
     assert "<table>" in answer.flows._repr_html_()
     with pytest.raises(KeyError, match="goodput"):
         answer.flows["goodput"]
+
+
+def test_replications_have_a_row_each_without_a_key(answer: gridhaul.Answer) -> None:
+    replications = answer.replications.to_polars()
+    downloads = replications.filter(pl.col("name") == "download")
+    assert downloads.select("point", "replication").rows() == [
+        (point, number) for point in range(2) for number in range(3)
+    ]
+    means = downloads.group_by("point").agg(pl.col("goodput_bit_per_s").mean()).sort("point")
+    assert means["goodput_bit_per_s"].to_list() == pytest.approx(answer.flows["goodput_bit_per_s"])
+    # The stored form of the answer has the means only, as that of the command.
+    assert '"replications": {' not in answer.to_json()
+
+
+def test_stored_means_have_no_replications(answer: gridhaul.Answer, tmp_path: Path) -> None:
+    answer.save(tmp_path / "answer.json")
+    with pytest.raises(gridhaul.InputError, match=r"record\.each_replication"):
+        _ = gridhaul.read(tmp_path / "answer.json").replications
+    recorded = Scenario.from_toml(answer_text()).set("record.each_replication", True)
+    each = gridhaul.run(recorded, replications=3)
+    each.save(tmp_path / "answer.json")
+    stored = gridhaul.read(tmp_path / "answer.json")
+    assert stored.replications.to_polars().equals(each.replications.to_polars())
+
+
+def test_parameters_are_numbers_with_units(answer: gridhaul.Answer) -> None:
+    parameters = answer.parameters.to_dict()
+    assert parameters["key"] == ["link.feeder.both.delay"] * 2
+    assert parameters["value"] == ["10 ms", "40 ms"]
+    assert parameters["number"] == [0.01, 0.04]
+    assert parameters["unit"] == ["s", "s"]
+    column = parameters["column"][0]
+    assert column == "link.feeder.both.delay_s"
+    assert answer.flows[column] == [0.01, 0.04]
+    assert answer.points[column] == [0.01, 0.04]
+    assert answer.points["replications_count"] == [3, 3]
+
+
+def test_tables_are_those_of_the_export_command(
+    answer: gridhaul.Answer, command: str, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "download.toml", tmp_path / "out"
+    swept = '\n[[sweep]]\nvary."link.feeder.both.delay" = ["10 ms", "40 ms"]\n'
+    file.write_text(answer_text() + swept)
+    options = ["--replications", "3", "--each-replication", "--quiet", "--out", str(out)]
+    subprocess.run([command, "run", file, *options], check=True, stdout=subprocess.DEVNULL)
+    for table in ["flows", "links", "parameters", "points", "replications"]:
+        export = [command, "export", str(out), "--table", table, "--json", "--quiet"]
+        printed = subprocess.run(export, check=True, capture_output=True, text=True).stdout
+        rows = [
+            {name: value for name, value in row.items() if name != "answer"}
+            for row in json.loads(printed)
+        ]
+        frame = getattr(answer, table).to_polars().drop("answer")
+        assert frame.select(rows[0].keys()).to_dicts() == rows, table
+
+
+def test_members_of_a_group_have_rows(download: Scenario) -> None:
+    group = download.set("flow.download.count", 3).set("record.members", ["download"])
+    answer = gridhaul.run(group, replications=2)
+    members = answer.members
+    assert members["member"] == [0, 1, 2, 0, 1, 2]
+    assert members["replication"] == [0, 0, 0, 1, 1, 1]
+    assert all(isinstance(goodput, float) for goodput in members["goodput_bit_per_s"])
+    assert len(gridhaul.run(download).members) == 0
 
 
 def test_unknown_values_are_null(answer: gridhaul.Answer) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import long
 
 import gridhaul
 from gridhaul import Scenario
@@ -30,6 +34,41 @@ def test_a_run_has_the_answer_of_the_command_line(
     assert gridhaul.read(out).to_json() == answer.to_json()
     answer.save(tmp_path / "answer.json")
     assert (tmp_path / "answer.json").read_text() == stored
+
+
+def test_the_module_has_the_command(download: Scenario, command: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(download.to_toml())
+    module = [sys.executable, "-P", "-m", "gridhaul"]
+
+    def done(program: list[str], *arguments: str) -> tuple[int, str, str]:
+        ended = subprocess.run([*program, *arguments], capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    for arguments in (["--version"], ["run", "missing.toml"], ["run", "--help"], ["export"]):
+        assert done(module, *arguments) == done([command], *arguments), arguments
+    for program, out in ((module, "module"), ([command], "command")):
+        assert done(program, "run", str(file), "--quiet", "--out", str(tmp_path / out))[0] == 0
+    answers = [(tmp_path / out / "answer.json").read_bytes() for out in ("module", "command")]
+    assert answers[0] == answers[1]
+
+
+def test_ctrl_c_ends_the_command_of_the_module(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(long(20).with_replications(1_000_000).to_toml())
+    arguments = ["run", str(file), "--threads", "1", "--ignore-estimate"]
+    out = ["--out", str(tmp_path / "out")]
+    running = subprocess.Popen(
+        [sys.executable, "-P", "-m", "gridhaul", *arguments, *out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2)
+    running.send_signal(signal.SIGINT)
+    _, printed = running.communicate(timeout=60)
+    assert running.returncode == 130, printed
+    assert json.loads((tmp_path / "out/answer.json").read_text())["incomplete"]
 
 
 def test_several_backends_share_tables(download: Scenario) -> None:

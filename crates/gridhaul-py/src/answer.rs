@@ -3,21 +3,26 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gridhaul::{BackendName, Engine, Vary, compare as comparison};
+use gridhaul::{BackendName, Changes, Engine, Error, Observer, Vary, compare as comparison};
 use gridhaul_report::{NamedChart, Report};
 use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::scenario::{Record, Scenario as Content};
 use pyo3::prelude::*;
 
 use crate::error;
 use crate::scenario::Scenario;
 use crate::table::{Table, TableSource};
 use crate::task;
+use crate::units::parsed;
 
 /// The answers of one or more backends to one scenario.
 #[pyclass(frozen, skip_from_py_object, module = "gridhaul._native")]
 #[derive(Debug, Clone)]
 pub(crate) struct Answers {
+    /// With the values of each replication, which tables show.
     pub(crate) answers: Arc<Vec<Answer>>,
+    /// The keys of the scenario that select the contents of `answer.json`; `None` for stored answers.
+    record: Option<Record>,
     /// The merged scenario as TOML; empty for stored answers.
     scenario_toml: String,
     description: String,
@@ -31,21 +36,7 @@ pub(crate) struct EngineOptions {
 }
 
 /// The answers so far, and the exception that interrupted the run.
-type RunResult = (Option<Answers>, Option<Py<PyAny>>, Vec<String>);
-
-/// Runs a scenario.
-#[pyfunction]
-#[pyo3(signature = (scenario, on, threads, ignore_estimate, progress=None))]
-pub(crate) fn run(
-    py: Python<'_>,
-    scenario: &Scenario,
-    on: Vec<String>,
-    threads: usize,
-    ignore_estimate: bool,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<RunResult> {
-    sweep(py, scenario, Vec::new(), on, threads, ignore_estimate, progress)
-}
+pub(crate) type RunResult = (Option<Answers>, Option<Py<PyAny>>, Vec<String>);
 
 /// Runs a scenario for several values of keys: `KEY=VALUES` each, as with `--vary`.
 #[pyfunction]
@@ -60,9 +51,10 @@ pub(crate) fn sweep(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RunResult> {
     let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
-    let vary: Result<Vec<Vary>, String> = vary.iter().map(|text| text.parse()).collect();
-    let vary = vary.map_err(|message| error::new(py, "InputError", &message))?;
-    execute(py, scenario.clone(), vary, engine, progress)
+    let vary = parsed(py, &vary)?;
+    compute(py, scenario.clone(), vary, progress, move |content, label, observer| {
+        gridhaul::run(content, &engine, label, observer)
+    })
 }
 
 /// Reads stored answers: results folders or files `answer.json`.
@@ -77,26 +69,27 @@ pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Answers> {
     Ok(Answers::of(answers, String::new()))
 }
 
-fn execute(
+/// Computes the answers to a scenario, with a sweep over these values of keys, in another thread.
+pub(crate) fn compute(
     py: Python<'_>,
     scenario: Scenario,
     vary: Vec<Vary>,
-    engine: Engine,
     progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Content, &str, &dyn Observer) -> Result<Vec<Answer>, Error> + Send + 'static,
 ) -> PyResult<RunResult> {
-    let (toml, description) = (scenario.content.to_toml(), scenario.content.description.clone());
-    let record = scenario.content.record.clone();
-    let label = scenario.label();
     let ended = task::run(py, progress, move |observer| {
-        gridhaul::sweep(scenario.content, &vary, &engine, &label, observer)
+        let (label, changes) = (scenario.label(), Changes::default());
+        let (content, _) = gridhaul::change(scenario.content, &label, &changes, &vary)?;
+        let answers = work(&content, &label, observer)?;
+        let answers = Answers {
+            description: content.description.clone(),
+            record: Some(content.record.clone()),
+            ..Answers::of(answers, content.to_toml())
+        };
+        Ok(answers)
     })?;
-    let answers = ended.result.map(|mut answers| {
-        // The answer is that of the command, which a file may have stored.
-        answers.iter_mut().for_each(|answer| answer.remove_unrecorded(&record));
-        Answers { description, ..Answers::of(answers, toml) }
-    });
     let interrupted = ended.interrupted.map(|error| error.into_value(py).into_any());
-    Ok((answers, interrupted, ended.notes))
+    Ok((ended.result, interrupted, ended.notes))
 }
 
 impl EngineOptions {
@@ -170,7 +163,7 @@ impl Answers {
         Some(Self { answers: Arc::new(vec![found.clone()]), ..self.clone() })
     }
 
-    /// A table: `flows` or `links`.
+    /// A table by its name, as of `gridhaul export`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let source = TableSource::named(name, &self.labelled());
         let source = source.map_err(|message| error::new(py, "InputError", &message))?;
@@ -202,7 +195,11 @@ impl Answers {
 
     /// The answer as in `answer.json`; a list for several backends.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let text = match &self.answers[..] {
+        let mut answers = Vec::clone(&self.answers);
+        if let Some(record) = &self.record {
+            answers.iter_mut().for_each(|answer| answer.remove_unrecorded(record));
+        }
+        let text = match &answers[..] {
             [answer] => serde_json::to_string_pretty(answer),
             answers => serde_json::to_string_pretty(answers),
         };
@@ -241,7 +238,8 @@ impl Answers {
 
 impl Answers {
     pub(crate) fn of(answers: Vec<Answer>, scenario_toml: String) -> Self {
-        Self { answers: Arc::new(answers), scenario_toml, description: String::new() }
+        let (answers, description) = (Arc::new(answers), String::new());
+        Self { answers, record: None, scenario_toml, description }
     }
 
     /// The answers with the names of their backends.

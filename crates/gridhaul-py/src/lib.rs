@@ -9,6 +9,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments from Python are owned values")]
 
 mod answer;
+mod command_line;
 mod compare;
 mod error;
 mod paper;
@@ -17,6 +18,7 @@ mod scenario;
 mod session;
 mod table;
 mod task;
+mod units;
 
 use pyo3::prelude::*;
 
@@ -24,7 +26,9 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use crate::answer::{Answers, read, run, sweep};
+    use crate::answer::{Answers, read, sweep};
+    #[pymodule_export]
+    use crate::command_line::command_line;
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
@@ -37,6 +41,8 @@ mod native {
     use crate::session::{Session, Snapshot};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::units::{UnitPlan, compute_unit, store_unit, stored_answer, sweep_units, swept};
     /// Version of gridhaul.
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python programs expect")]

@@ -109,7 +109,7 @@ impl Table {
 }
 
 impl TableSource {
-    /// A table of answers, with all metrics of flows or links.
+    /// A table of answers. Those of flows and links have all metrics, known or not.
     pub(crate) fn named(name: &str, answers: &[(String, &Answer)]) -> Result<Self, String> {
         let name: TableName = name.parse()?;
         let is_in_scope = |metric: &Metric| name.scope() == Some(metric.info().scope);

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::error;
 
 /// Time between two checks for signals. Ctrl-C has to take effect within 100 ms.
-const POLL: Duration = Duration::from_millis(20);
+pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 /// Checks for signals between two reports of progress.
 const POLLS_PER_REPORT: u32 = 5;

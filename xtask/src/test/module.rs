@@ -38,7 +38,7 @@ fn run() -> anyhow::Result<()> {
     let environment = Environment {
         folder: target().join("python-module"),
         requirements: source.join("requirements.txt"),
-        works: "import duckdb, mypy, pandas, polars, pyarrow, pytest",
+        works: "import distributed, duckdb, mypy, pandas, polars, pyarrow, pytest",
     };
     environment.provide()?;
     install(&environment.folder, &source)?;
