@@ -1,29 +1,10 @@
-//! `cargo xtask wheel`: builds the Python package, with the module and the command `gridhaul`.
+//! `cargo xtask wheel`: builds the Python package. Its module is the command `gridhaul` too.
 
-use std::fs;
-
-use anyhow::Context;
-
-use crate::process::{self, COMMIT, cargo, program, root, target};
+use crate::process::{self, COMMIT, program, root, target};
 use crate::test::Environment;
-
-/// Folder of the wheel's data, from which `pip` installs programs.
-const SCRIPTS: &str = "python/gridhaul.data/scripts";
 
 /// Builds the wheel in `target/wheels`.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let build = ["build", "--profile", "wheel", "--package", "gridhaul", "--bin", "gridhaul"];
-    let mut command = cargo();
-    command.args(build).arg("--locked");
-    if let Some(commit) = process::commit() {
-        command.env(COMMIT, commit);
-    }
-    process::run(&mut command)?;
-    let scripts = root().join(SCRIPTS);
-    fs::create_dir_all(&scripts)?;
-    let command = target().join("wheel/gridhaul");
-    fs::copy(&command, scripts.join("gridhaul"))
-        .with_context(|| format!("cannot copy {}", command.display()))?;
     let environment = Environment {
         folder: target().join("python-wheel"),
         requirements: root().join("python/requirements-wheel.txt"),
@@ -34,5 +15,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let mut maturin = program(&environment.python());
     maturin.current_dir(root().join("python"));
     maturin.args(["-m", "maturin", "build", "--locked", "--out", &wheels]);
+    if let Some(commit) = process::commit() {
+        maturin.env(COMMIT, commit);
+    }
     process::run(&mut maturin)
 }

@@ -8,6 +8,7 @@ mod model;
 mod pep;
 mod plan;
 mod proxies;
+mod python;
 pub(crate) mod relay;
 mod reserve;
 mod settings;
@@ -25,7 +26,7 @@ use crate::process::{self, installed, output, program, target};
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Names of the benchmarks to run [default: all but `reserve`]
+    /// Names of the benchmarks to run [default: all but `python` and `reserve`]
     names: Vec<String>,
     /// Networks of the benchmark `three`, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -109,11 +110,13 @@ const BENCHES: &[Bench] = &[
     Bench { name: "emu", run: |_| emu::run() },
     Bench { name: "three", run: |options| three::run(&options.networks) },
     Bench { name: "proxies", run: |options| proxies::run(&options.cases) },
-    Bench { name: ON_REQUEST, run: |options| reserve::run(options.quick) },
+    Bench { name: "python", run: |_| python::run() },
+    Bench { name: "reserve", run: |options| reserve::run(options.quick) },
 ];
 
-/// The benchmark that takes more than an hour, and therefore runs only if it is named.
-const ON_REQUEST: &str = "reserve";
+/// Benchmarks that run only if they are named: `reserve` takes more than an hour, and `python`
+/// builds the wheel.
+const ON_REQUEST: [&str; 2] = ["python", "reserve"];
 
 /// Runs the benchmarks.
 ///
@@ -129,7 +132,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         );
     }
     let chosen = |bench: &&Bench| {
-        let is_default = options.names.is_empty() && bench.name != ON_REQUEST;
+        let is_default = options.names.is_empty() && !ON_REQUEST.contains(&bench.name);
         is_default || options.names.iter().any(|name| name == bench.name)
     };
     let mut measurements = Vec::new();
