@@ -21,7 +21,8 @@ use crate::units::parsed;
 pub(crate) struct Answers {
     /// With the values of each replication, which tables show.
     pub(crate) answers: Arc<Vec<Answer>>,
-    /// The keys of the scenario that select the contents of `answer.json`; `None` for stored answers.
+    /// The keys of the scenario that select the contents of `answer.json`; `None` for stored
+    /// answers.
     record: Option<Record>,
     /// The merged scenario as TOML; empty for stored answers.
     scenario_toml: String,

@@ -11,8 +11,8 @@ use crate::command::error::CommandError;
 use crate::command::program::start_program;
 
 /// Runs the program with these arguments, of which the first one is its name, and returns its exit
-/// code. Ends the process after wrong arguments and a signal. The process must have a single thread,
-/// since backend `emu` changes its user namespace.
+/// code. Ends the process after wrong arguments and a signal. The process must have a single
+/// thread, since backend `emu` changes its user namespace.
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(gridhaul_cli::report_panic));

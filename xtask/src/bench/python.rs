@@ -37,12 +37,7 @@ const QUANTITIES: &[Quantity] = &[
     quantity("snapshot_s", 1e3, " ms", Bounds::at_most(10.0, 20.0)),
 ];
 
-const fn quantity(
-    name: &'static str,
-    factor: f64,
-    unit: &'static str,
-    bounds: Bounds,
-) -> Quantity {
+const fn quantity(name: &'static str, factor: f64, unit: &'static str, bounds: Bounds) -> Quantity {
     Quantity { name, factor, unit, bounds }
 }
 

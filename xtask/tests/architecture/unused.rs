@@ -66,22 +66,24 @@ fn count_formatted(source: &str, counts: &mut BTreeMap<String, usize>) {
 }
 
 /// Code without imports, which name an item without using it, and without the heads of `impl`,
-/// which extend it.
+/// which extend it. An export to Python is a use.
 fn uses_only(code: &str) -> String {
     let mut kept = String::with_capacity(code.len());
     let mut skipped_until: Option<char> = None;
+    let mut is_exported = false;
     for line in code.lines() {
         let trimmed = line.trim_start();
         let is_visible = trimmed.strip_prefix("pub").map_or(trimmed, |rest| {
             rest.trim_start_matches(|character: char| character != ' ').trim_start()
         });
-        if skipped_until.is_none() {
+        if skipped_until.is_none() && !is_exported {
             skipped_until = match is_visible.split([' ', '<']).next() {
                 Some("use") => Some(';'),
                 Some("impl") => Some('{'),
                 _ => None,
             };
         }
+        is_exported = trimmed == "#[pymodule_export]";
         match skipped_until {
             Some(end) if line.contains(end) => skipped_until = None,
             Some(_) => {}

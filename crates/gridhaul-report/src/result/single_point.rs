@@ -38,7 +38,8 @@ fn one(point: &Point, subject: &Subject<'_>, several: bool, answer: &Answer) -> 
     let mut text =
         format!("{} is {}", of_flow(main, subject.name, several), main.with_interval(&estimate));
     if main.metric == Metric::CompletionTime && estimate.n < answer.replications_of(point) {
-        text += &format!(" (completed in {} of {} runs)", estimate.n, answer.replications_of(point));
+        text +=
+            &format!(" (completed in {} of {} runs)", estimate.n, answer.replications_of(point));
     }
     let more = if several { 1 } else { 2 };
     let rest = subject.measures[1..].iter().filter_map(|measure| {

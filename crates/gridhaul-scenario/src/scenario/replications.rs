@@ -29,8 +29,8 @@ pub enum Replications {
 pub struct NarrowInterval {
     /// Half width of the interval, relative to the mean, at which a point is complete.
     pub until: Probability,
-    /// Smallest number of replications, at least 2. With few replications, an interval may be narrow
-    /// by chance.
+    /// Smallest number of replications, at least 2. With few replications, an interval may be
+    /// narrow by chance.
     #[serde(default = "five")]
     pub min: u32,
     /// Largest number of replications.

@@ -93,8 +93,7 @@ fn answers_of(
         return Ok(vec![LabelledAnswer { label, file: shown, answer, scenario: None }]);
     }
     let mut scenario = trace::load_scenario(file)?;
-    scenario.replications =
-        args.replications.map_or(scenario.replications, Replications::Fixed);
+    scenario.replications = args.replications.map_or(scenario.replications, Replications::Fixed);
     let answers = gridhaul::run(&scenario, &args.engine.to_engine(), &label, terminal)?;
     let several = answers.len() > 1;
     let one = |answer: Answer| {

@@ -165,8 +165,8 @@ impl<'a> Planner<'a> {
         Ok((!unit.parts.is_empty()).then_some(unit))
     }
 
-    /// The number of parts that were passed since the last call, because their results are stored or
-    /// because they belong to other shards.
+    /// The number of parts that were passed since the last call, because their results are stored
+    /// or because they belong to other shards.
     pub(super) fn take_skipped(&mut self) -> u64 {
         std::mem::take(&mut self.skipped)
     }

@@ -26,8 +26,8 @@ impl UnitSweep<'_> {
     /// Plans the missing units one at a time for so many threads, until `take` returns false.
     ///
     /// # Errors
-    /// A folder that cannot be read, a point that is not a valid scenario, or a trace that cannot be
-    /// read.
+    /// A folder that cannot be read, a point that is not a valid scenario, or a trace that cannot
+    /// be read.
     pub fn plan(
         &self,
         threads: usize,

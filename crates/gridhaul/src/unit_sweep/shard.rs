@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-/// Every `of`-th part of a sweep, beginning with the part `number` (from 1): a part is a run or, where
-/// results decide about further replications, a point.
+/// Every `of`-th part of a sweep, beginning with the part `number` (from 1): a part is a run or,
+/// where results decide about further replications, a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: u32,
