@@ -41,38 +41,53 @@ load = "external"
 """
 
 
-ATTEMPTS = 6
-ATTEMPT_S = 25
+ATTEMPTS = 5
+ATTEMPT_S = 15
 
 
 def isolated(test: Callable[..., None]) -> Callable[..., None]:
     """Run a test in a process of its own, and again if HELICS hangs.
 
     HELICS 3.6 with filters sometimes grants no federate the next time, also with its native filters
-    alone. A failed assertion is not tried again.
+    alone. A failed assertion is not tried again. If each attempt hangs, a federation without
+    gridhaul decides: only if it hangs as well, HELICS is the cause, and the test says nothing.
     """
 
     @functools.wraps(test)
     def run(**arguments: Any) -> None:
-        program = (
-            f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_helics; "
-            f"test_helics.{test.__name__}.__wrapped__(**{arguments!r}); "
-            "print('passed', flush=True); "
-            "import os; os._exit(0)"
-        )
         for _ in range(ATTEMPTS):
-            command = [sys.executable, "-P", "-c", program]
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=ATTEMPT_S, check=False
-                )
-            except subprocess.TimeoutExpired:
-                continue
-            assert done.stdout.endswith("passed\n"), done.stderr
-            return
-        pytest.fail(f"HELICS hung in {ATTEMPTS} attempts")
+            if ends(f"{test.__name__}.__wrapped__", arguments):
+                return
+        if all(ends("native_federation", {}) for _ in range(2 * ATTEMPTS)):
+            pytest.fail(f"hung in {ATTEMPTS} attempts; federations without gridhaul do not hang")
+        pytest.skip(f"hung in {ATTEMPTS} attempts; federations without gridhaul hang as well")
 
     return run
+
+
+def ends(function: str, arguments: dict[str, Any]) -> bool:
+    """Call a function of this file in another process; false if it hangs."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_helics; "
+        f"test_helics.{function}(**{arguments!r}); "
+        "print('passed', flush=True); "
+        "import os; os._exit(0)"
+    )
+    command = [sys.executable, "-P", "-c", program]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=ATTEMPT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    assert done.stdout.endswith("passed\n"), done.stderr
+    return True
+
+
+def native_federation() -> None:
+    """Send messages through the native delay filter alone."""
+    plan = [(0.1 * n, "meter", 100) for n in range(1, 40)]
+    assert len(through(plan, delay="40 ms")[0]) == len(plan)
 
 
 @contextmanager
