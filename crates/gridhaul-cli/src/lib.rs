@@ -1,10 +1,12 @@
 //! Parts that the programs share: messages, exit codes, signals, the report of a panic, parsers of
-//! the values of options, and the manual pages and completions of their packages.
+//! the values of options, the report of a build, and the manual pages and completions of their
+//! packages.
 //!
 //! Standard output carries data only ([`print()`]); messages go to standard error ([`say`]).
 
 #![forbid(unsafe_code)]
 
+mod build_report;
 pub mod exit_code;
 mod output;
 mod package_files;
@@ -12,6 +14,7 @@ mod panic_report;
 pub mod signal;
 pub mod value;
 
+pub use build_report::{asks_for_build_report, build_report, refuse_verbose};
 pub use output::{print, say};
 pub use package_files::{PackageFilesArgs, write_package_files};
 pub use panic_report::report_panic;

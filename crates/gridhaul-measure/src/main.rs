@@ -18,8 +18,14 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
+    if gridhaul_cli::asks_for_build_report(&std::env::args_os().collect::<Vec<_>>()) {
+        let version = env!("CARGO_PKG_VERSION");
+        print!("{}", gridhaul_cli::build_report("gridhaul-measure", version, &[]));
+        return ExitCode::SUCCESS;
+    }
     let matches = Cli::command().get_matches();
     let command = match Cli::from_arg_matches(&matches) {
+        Ok(cli) if cli.verbose => gridhaul_cli::refuse_verbose(&mut Cli::command()),
         Ok(cli) => cli.command,
         Err(error) => error.exit(),
     };

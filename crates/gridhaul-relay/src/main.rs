@@ -6,10 +6,21 @@ mod command;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+
+use command::Cli;
 
 fn main() -> ExitCode {
-    match command::run(&command::Cli::parse()) {
+    if gridhaul_cli::asks_for_build_report(&std::env::args_os().collect::<Vec<_>>()) {
+        let version = env!("CARGO_PKG_VERSION");
+        print!("{}", gridhaul_cli::build_report("gridhaul-relay", version, &[]));
+        return ExitCode::SUCCESS;
+    }
+    let cli = Cli::parse();
+    if cli.verbose {
+        gridhaul_cli::refuse_verbose(&mut Cli::command());
+    }
+    match command::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Command};
 use crate::command;
@@ -16,13 +16,24 @@ use crate::command::program::start_program;
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
-    let command = Cli::parse_from(arguments).command;
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if gridhaul_cli::asks_for_build_report(&arguments) {
+        return exit_code(command::build_report::run());
+    }
+    let Cli { verbose, command } = Cli::parse_from(arguments);
+    if verbose {
+        gridhaul_cli::refuse_verbose(&mut Cli::command());
+    }
     if command.needs_root() {
         // If this fails, the run reports the missing permission and the remedy.
         #[cfg(feature = "emulation")]
         let _ = gridhaul_linux::become_root();
     }
-    match execute(&command) {
+    exit_code(execute(&command))
+}
+
+fn exit_code(done: Result<(), CommandError>) -> u8 {
+    match done {
         Ok(()) => 0,
         Err(error) => error.report(),
     }

@@ -46,6 +46,9 @@ pub(crate) use reserve::ReserveArgs;
 #[command(name = "gridhaul measure", bin_name = "gridhaul measure", version)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
+    /// With '--version': commit and kernel, for a report of a defect
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// The measurement.
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -27,6 +27,9 @@ use config::ConfigArgs;
 #[command(disable_help_subcommand = true, arg_required_else_help = true)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Cli {
+    /// With '--version': commit and kernel, for a report of a defect
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// Command to run.
     #[command(subcommand)]
     command: Command,

@@ -38,6 +38,9 @@ pub(crate) use run::{
 #[command(name = "gridhaul", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 #[command(disable_help_subcommand = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    /// With '--version': commit, features and support of the kernel, for a report of a defect
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,

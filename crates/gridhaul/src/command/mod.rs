@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+pub(crate) mod build_report;
 #[cfg(feature = "emulation")]
 pub(crate) mod cc;
 pub(crate) mod check;

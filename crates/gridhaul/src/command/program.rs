@@ -24,7 +24,7 @@ pub(crate) fn start_program(name: &str, args: &[OsString]) -> Result<(), Command
     let error = Command::new(&program).args(args).exec();
     Err(CommandError::Input(match error.kind() {
         ErrorKind::NotFound => anyhow!(
-            "the program {name} is not installed\n  help: build it with `{}`",
+            "the program {name} is not installed\n  help: install it with `{}`",
             build_command_of(name)
         ),
         _ => anyhow!("cannot start {}: {error}", program.display()),
@@ -53,8 +53,11 @@ fn own_folder() -> Option<PathBuf> {
 }
 
 /// The command that puts the program where it is found: in the folder of a program that cargo has
-/// built, or into the folder of installed programs.
+/// built, or into the folder of installed programs. The Debian package has all programs.
 fn build_command(name: &str, own: Option<&Path>) -> String {
+    if own == Some(Path::new("/usr/bin")) {
+        return "apt-get install --reinstall gridhaul".to_owned();
+    }
     let profile = own.and_then(Path::file_name).and_then(|name| name.to_str());
     match profile {
         Some("debug") => format!("cargo build -p {name}"),
@@ -72,6 +75,7 @@ mod tests {
         let command = |folder: &str| build_command("gridhaul-relay", Some(Path::new(folder)));
         assert_eq!(command("/src/target/debug"), "cargo build -p gridhaul-relay");
         assert_eq!(command("/src/target/release"), "cargo build --release -p gridhaul-relay");
-        assert_eq!(command("/usr/bin"), "cargo install --path crates/gridhaul-relay");
+        assert_eq!(command("/usr/bin"), "apt-get install --reinstall gridhaul");
+        assert_eq!(command("/home/me/bin"), "cargo install --path crates/gridhaul-relay");
     }
 }

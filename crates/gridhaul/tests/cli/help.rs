@@ -132,3 +132,19 @@ fn doctor_names_the_installation_of_missing_features() {
     assert!(!text.contains("mosquitto"), "{text}");
     assert!(text.contains("cargo install --path crates/gridhaul-measure"), "{text}");
 }
+
+#[test]
+fn a_verbose_version_states_commit_features_and_the_support_of_the_kernel() {
+    let desk = Desk::new();
+    let done = desk.run("--version --verbose");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    let version = concat!("gridhaul ", env!("CARGO_PKG_VERSION"), "\ncommit: ");
+    assert!(done.out.starts_with(version), "{}", done.out);
+    for line in ["features: emulation", "kernel TCP: cubic and reno: "] {
+        assert!(done.out.contains(&format!("\n{line}")), "{line} is missing:\n{}", done.out);
+    }
+    assert_eq!(desk.run("--version").out, concat!("gridhaul ", env!("CARGO_PKG_VERSION"), "\n"));
+    let refused = desk.run("--verbose doctor");
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""));
+    assert!(refused.err.contains("'--version'"), "{}", refused.err);
+}

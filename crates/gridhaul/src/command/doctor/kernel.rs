@@ -4,7 +4,7 @@ use gridhaul_linux::{
     available_congestion_control, is_root, may_open_tun, succeeds_in_network_namespace,
 };
 
-use super::{Feature, is_program};
+use super::{Feature, is_program, package};
 
 /// The rights of root.
 pub(super) fn root() -> Feature {
@@ -32,12 +32,12 @@ pub(super) fn features() -> Vec<Feature> {
             "backend emu",
             "modprobe tun; chmod 666 /dev/net/tun; in a container, pass --device /dev/net/tun",
         ),
-        Feature::new("ip (iproute2)", is_program("ip"), "backend emu", "apt-get install iproute2"),
+        Feature::new("ip (iproute2)", is_program("ip"), "backend emu", package("iproute2")),
         Feature::new(
             "tc (iproute2) with HTB",
             succeeds_in_network_namespace("tc", &["qdisc", "add", "dev", "lo", "root", "htb"]),
             "shapers (backend emu)",
-            "apt-get install iproute2; modprobe sch_htb",
+            format!("{}; modprobe sch_htb", package("iproute2")),
         ),
         Feature::new(
             "kernel TCP: cubic and reno",

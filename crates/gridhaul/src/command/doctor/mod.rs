@@ -32,6 +32,10 @@ impl Feature {
     ) -> Self {
         Self { name, available, used_by, remedy: remedy.into() }
     }
+
+    fn state(&self) -> &'static str {
+        if self.available { "ok" } else { "missing" }
+    }
 }
 
 /// Prints one line for each feature: availability, use, and how to install it. What users need
@@ -44,11 +48,19 @@ pub(crate) fn run() -> Result<(), CommandError> {
     Ok(print_tables(&[own, table("For the development of gridhaul", &of_developers())])?)
 }
 
+/// Each right and feature of the kernel, and whether this machine has it.
+pub(crate) fn kernel_support() -> Vec<(&'static str, String)> {
+    #[cfg(feature = "emulation")]
+    let features = kernel::features();
+    #[cfg(not(feature = "emulation"))]
+    let features = Vec::<Feature>::new();
+    features.into_iter().map(|feature| (feature.name, feature.state().to_owned())).collect()
+}
+
 fn table(title: &str, features: &[Feature]) -> TextTable {
     let row = |feature: &Feature| {
-        let state = if feature.available { "ok" } else { "missing" };
         let remedy = if feature.available { "" } else { &feature.remedy };
-        [state, feature.name, feature.used_by, remedy].map(String::from).to_vec()
+        [feature.state(), feature.name, feature.used_by, remedy].map(String::from).to_vec()
     };
     TextTable {
         title: title.to_owned(),
@@ -89,19 +101,19 @@ fn brokers() -> [Feature; 3] {
             // Debian installs it in a folder that is not in the PATH of users.
             is_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
             "`gridhaul measure`: MQTT",
-            "apt-get install mosquitto",
+            package("mosquitto"),
         ),
         Feature::new(
             "RabbitMQ",
             Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").is_file(),
             "`gridhaul measure`: AMQP 0-9-1 and 1.0",
-            "apt-get install rabbitmq-server",
+            package("rabbitmq-server"),
         ),
         Feature::new(
             "prosody",
             is_program("prosody"),
             "`gridhaul measure`: XMPP",
-            "apt-get install prosody",
+            package("prosody"),
         ),
     ]
 }
@@ -113,25 +125,23 @@ fn of_developers() -> Vec<Feature> {
             "ns-2 (`ns`)",
             is_program("ns"),
             "conformance tests, benchmarks",
-            "apt-get install ns2",
+            package("ns2"),
         ),
-        Feature::new("ns-3", has_ns3(), "benchmarks", "apt-get install libns3-dev"),
-        Feature::new(
-            "tshark",
-            is_program("tshark"),
-            "tests of pcapng files",
-            "apt-get install tshark",
-        ),
-        Feature::new(
-            "bpftool",
-            is_program("bpftool"),
-            "tests of killed runs",
-            "apt-get install bpftool",
-        ),
+        Feature::new("ns-3", has_ns3(), "benchmarks", package("libns3-dev")),
+        Feature::new("tshark", is_program("tshark"), "tests of pcapng files", package("tshark")),
+        Feature::new("bpftool", is_program("bpftool"), "tests of killed runs", package("bpftool")),
     ];
     #[cfg(feature = "emulation")]
     features.push(kernel::root());
     features
+}
+
+/// How to install a package of Debian. Other distributions may have other names for it.
+fn package(name: &str) -> String {
+    match Path::new("/usr/bin/apt-get").is_file() {
+        true => format!("apt-get install {name}"),
+        false => format!("install the package {name} (its name in Debian)"),
+    }
 }
 
 fn is_program(name: &str) -> bool {
