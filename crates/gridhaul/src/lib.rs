@@ -46,6 +46,7 @@ extern crate self as gridhaul;
 #[cfg(feature = "cli")]
 pub mod command_line;
 pub mod compare;
+pub mod natig;
 pub mod paper;
 pub mod plan;
 

@@ -3,6 +3,7 @@
 mod cc;
 mod emu;
 mod exit_codes;
+mod import;
 mod model;
 mod options;
 mod run;
@@ -22,6 +23,7 @@ pub(crate) use cc::{CcAlgorithm, CcLoadArgs};
 pub(crate) use emu::EmuCommand;
 #[cfg(feature = "emulation")]
 pub(crate) use emu::EmuUpArgs;
+pub(crate) use import::{ImportCommand, NatigArgs};
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Reproduce the experiments of a paper and check every published figure; without a name, list
     /// the papers
     Paper(PaperArgs),
+    /// Convert a file of another program to a scenario
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Print parts of the analytical model
     #[command(subcommand)]
     Model(ModelCommand),

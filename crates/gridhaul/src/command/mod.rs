@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod emu;
 pub(crate) mod error;
 pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod plan;

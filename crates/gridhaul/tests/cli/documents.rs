@@ -69,7 +69,7 @@ fn arguments(line: &str) -> Option<&str> {
 /// A temporary folder with the files that the documents name.
 fn desk() -> Desk {
     let desk = Desk::new();
-    for folder in ["scenarios", "papers/sa-tcp"] {
+    for folder in ["scenarios", "scenarios/natig", "papers/sa-tcp"] {
         let here = desk.dir.path().join(folder);
         fs::create_dir_all(&here).unwrap();
         for entry in fs::read_dir(repository().join(folder)).unwrap() {

@@ -7,6 +7,7 @@ mod emu;
 mod examples;
 mod export;
 mod help;
+mod import;
 mod invalid_input;
 mod kernel;
 mod messages;
