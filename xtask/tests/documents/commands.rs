@@ -51,7 +51,12 @@ impl Programs {
         let sources = repository
             .entries()
             .filter(|path| path.starts_with("xtask/src/") && repository.is_file(path));
-        let chores = sources.flat_map(|path| chores(&repository.read(path))).collect();
+        // The adapters of the Python package have command lines of their own.
+        let adapters = repository
+            .entries()
+            .filter(|path| path.starts_with("python/gridhaul/") && path.ends_with(".py"));
+        let chores =
+            sources.chain(adapters).flat_map(|path| chores(&repository.read(path))).collect();
         let targets = repository.entries().flat_map(targets).collect();
         Self { commands, chores, targets }
     }

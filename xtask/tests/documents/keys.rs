@@ -28,6 +28,9 @@ const RELAY_NAMES: [&str; 7] = [
     "crates/gridhaul-relay/src/split/io/status.rs",
 ];
 
+/// The adapter for mosaik, whose messages have keys with units.
+const MOSAIK_ADAPTER: &str = "python/gridhaul/mosaik.py";
+
 /// The terms that the reference pages and the schema define.
 pub(crate) struct Vocabulary {
     /// Words in backticks in the reference of answers and of series.
@@ -50,6 +53,7 @@ impl Vocabulary {
         let mut own = Self::new(&pages, parsed(&schema));
         // Names of tests may end like a metric: `no_link_fails_in_10_s`.
         own.words.extend(Tests::read(repository).names().map(str::to_owned));
+        own.words.extend(quoted_names(&repository.read(MOSAIK_ADAPTER)));
         Self { relay: Some(Box::new(relay)), ..own }
     }
 

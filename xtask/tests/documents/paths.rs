@@ -12,7 +12,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 29] = [
+const ELSEWHERE: [&str; 30] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -30,6 +30,8 @@ const ELSEWHERE: [&str; 29] = [
     "matrix.json",
     "reserve.json",
     "messages/",
+    // An endpoint of HELICS.
+    "gridhaul/supply",
     "round_trips/",
     "answer-*.json",
     "kernel/time/timer.c",
