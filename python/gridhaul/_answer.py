@@ -79,7 +79,7 @@ class Answer:
 
     The tables have the columns of ``gridhaul export``, described in ``docs/reference/tables.md``.
     Swept keys have a column each with the texts of their values, and one with the numbers in the
-    unit at the end of its name, such as ``link.feeder.both.delay_s``.
+    unit at the end of its name, such as ``_s``.
     """
 
     __slots__ = ("_inner",)
