@@ -82,8 +82,8 @@ const COLUMN: ColumnInfo = ColumnInfo::new(
     "column",
     "string",
     "",
-    "Name of the column with the numbers in the other tables, `<key>_<unit>`; empty if the value has \
-     no number.",
+    "Name of the column with the numbers in the other tables, `<key>_<unit>`; empty if the value \
+     has no number.",
 );
 const DETERMINISTIC: ColumnInfo = ColumnInfo::new(
     "deterministic",

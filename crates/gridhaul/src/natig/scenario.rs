@@ -36,7 +36,8 @@ pub(super) fn write(
     let mut text = format!(
         "# Imported from a configuration of NATIG. Polls and responses are over TCP, and losses\n\
          # are independent. Attacks are not imported.\n\
-         title = \"NATIG: {}, {} substations\"\nduration = \"{duration}\"\n\n[node]\ncontrol = {{}}\n",
+         title = \"NATIG: {}, {} substations\"\nduration = \"{duration}\"\n\n\
+         [node]\ncontrol = {{}}\n",
         if options.all_paths { "all paths" } else { "shortest paths" },
         network.substations.len(),
     );

@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "sweep",
     "merge",
@@ -10,6 +10,8 @@ const COMMANDS: [&str; 21] = [
     "export",
     "plan",
     "paper",
+    "import",
+    "import natig",
     "model",
     "model chain",
     "emu",

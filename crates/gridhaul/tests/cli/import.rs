@@ -45,7 +45,8 @@ fn a_topology_of_natig_becomes_a_scenario_that_runs() {
     // Each connection is listed by both of its nodes, and is one link.
     assert_eq!(text.matches("[link.").count(), 3 + 2, "{text}");
     let link = "[link.gateway-1-gateway-2]\nfrom = \"gateway-1\"\nto = \"gateway-2\"\n\
-                both = { rate = \"40 Mbit/s\", delay = \"3.26 us\", loss = { bernoulli = \"0.1 %\" } }";
+                both = { rate = \"40 Mbit/s\", delay = \"3.26 us\", \
+                loss = { bernoulli = \"0.1 %\" } }";
     assert!(text.contains(link), "{text}");
     assert!(text.contains("both = { rate = \"40 Mbit/s\", delay = \"2 ms\" }"), "{text}");
     // 20 B of headers, and 5 B for each of two elements.

@@ -122,7 +122,7 @@ fn shards_are_merged_and_missing_ones_are_named() {
 fn shards_share_points_whose_results_decide_about_replications() {
     let desk = Desk::new().file("lossy.toml", lossy());
     let line = "lossy.toml --vary 'link.wire.both.loss.bernoulli=0 %,2 %,5 %,9 %' \
-                --set 'replications={ until = \"2 %\", min = 3, max = 8 }' --threads 2";
+                --set 'replications={ until = \"0.5 %\", min = 3, max = 8 }' --threads 2";
     succeeded(&desk.run(&format!("sweep {line} --shard 1/2 -q")));
     let missing = desk.run(&format!("sweep {line} --missing 2"));
     assert_eq!((missing.code, missing.out.as_str()), (Some(0), "--array=2\n"), "{missing:?}");
