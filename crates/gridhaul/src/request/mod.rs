@@ -221,6 +221,8 @@ pub(crate) fn assign(
     file: &str,
     settings: &[Vary],
 ) -> anyhow::Result<Scenario> {
+    // Keys may be valid in combination only, such as the routers at both ends.
+    let mut single_values = Vec::new();
     for Vary { key, values, source } in settings {
         let entry = scenario.sweep.iter().position(|sweep| sweep.vary.contains_key(key));
         match (entry, single(values)) {
@@ -237,11 +239,11 @@ pub(crate) fn assign(
                 if let Some(entry) = entry {
                     scenario.sweep.remove(entry);
                 }
-                let setting = Setting { key: key.clone(), value, source: source.clone() };
-                scenario = set(scenario, file, &[setting])?;
+                single_values.push(Setting { key: key.clone(), value, source: source.clone() });
             }
         }
     }
+    let scenario = set(scenario, file, &single_values)?;
     scenario
         .points()
         .map_err(|error| with_argument_names(error, file, &ArgumentContext::default()))?;
