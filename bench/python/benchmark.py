@@ -33,7 +33,7 @@ DOWNLOAD = (
 title = "A download"
 duration = "%s"
 """
-    + LINK % "1 Mbit/s"
+    + (LINK % "1 Mbit/s").replace("%", "%%")
     + """
 [flow.download]
 from = "head"
