@@ -19,28 +19,21 @@ from pathlib import Path
 
 import gridhaul
 
-LINK = """
+DOWNLOAD = """
+title = "A download"
+duration = "%s"
 [node]
 head = {}
 meter = {}
 [link.feeder]
 from = "head"
 to = "meter"
-both = { rate = "%s", delay = "10 ms", loss = { bernoulli = "1 %%" } }
-"""
-DOWNLOAD = (
-    """
-title = "A download"
-duration = "%s"
-"""
-    + (LINK % "1 Mbit/s").replace("%", "%%")
-    + """
+both = { rate = "1 Mbit/s", delay = "10 ms", loss = { bernoulli = "1 %%" } }
 [flow.download]
 from = "head"
 to = "meter"
 load = "bulk"
 """
-)
 MESSAGES = """
 title = "Messages"
 duration = "1 h"

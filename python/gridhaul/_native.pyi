@@ -22,7 +22,6 @@ __all__ = [
     "store_unit",
     "stored_answer",
     "sweep",
-    "sweep_units",
     "swept",
 ]
 __version__: str
@@ -150,15 +149,7 @@ def command_line(arguments: list[str]) -> int: ...
 def sweep(
     scenario: Scenario,
     vary: list[str],
-    on: list[str],
-    threads: int,
-    ignore_estimate: bool,
-    progress: _Progress | None = None,
-) -> _RunResult: ...
-def sweep_units(
-    scenario: Scenario,
-    vary: list[str],
-    folder: str | PathLike[str],
+    units: str | PathLike[str] | None,
     on: list[str],
     threads: int,
     ignore_estimate: bool,

@@ -70,7 +70,9 @@ def run(
     """
     changed = _scenario(scenario, seed, replications)
     with _Reported(progress) as report:
-        outcome = _native.sweep(changed._inner, [], _names(on), threads, ignore_estimate, report)
+        outcome = _native.sweep(
+            changed._inner, [], None, _names(on), threads, ignore_estimate, report
+        )
     return _answer(*outcome)
 
 
@@ -121,19 +123,9 @@ def sweep(
             swept = _native.swept(changed._inner, axes, _names(on))
             with _folder(units) as folder:
                 outcome = compute(swept, folder, client, report)
-        elif units is not None:
-            outcome = _native.sweep_units(
-                changed._inner,
-                axes,
-                os.fspath(units),
-                _names(on),
-                threads,
-                ignore_estimate,
-                report,
-            )
         else:
             outcome = _native.sweep(
-                changed._inner, axes, _names(on), threads, ignore_estimate, report
+                changed._inner, axes, units, _names(on), threads, ignore_estimate, report
             )
     return _answer(*outcome)
 

@@ -24,9 +24,9 @@ class Supply:
 
     """
 
-    __slots__ = ("_dead", "_elements")
+    __slots__ = ("_deenergised", "_elements")
     _elements: dict[str, tuple[str, ...]]
-    _dead: set[str]
+    _deenergised: set[str]
 
     def __init__(self, elements: Mapping[str, Iterable[str]]) -> None:
         """Take the nodes of each element.
@@ -40,7 +40,7 @@ class Supply:
 
         """
         self._elements = {}
-        self._dead = set()
+        self._deenergised = set()
         for element, nodes in elements.items():
             self.add(element, nodes)
 
@@ -76,15 +76,15 @@ class Supply:
 
         """
         nodes = self.nodes(element)
-        if energised == (element not in self._dead):
+        if energised == (element not in self._deenergised):
             return
         # Nodes of other elements keep their state.
         before = {node: self._works(node) for node in nodes}
-        (self._dead.discard if energised else self._dead.add)(element)
+        (self._deenergised.discard if energised else self._deenergised.add)(element)
         for node in nodes:
             if (works := self._works(node)) != before[node]:
                 session.set_node(node, up=works)
 
     def _works(self, node: str) -> bool:
         supplies = [element for element, nodes in self._elements.items() if node in nodes]
-        return any(element not in self._dead for element in supplies)
+        return any(element not in self._deenergised for element in supplies)

@@ -9,8 +9,7 @@ Example::
     from gridhaul.helics import Network
 
     network = Network("district.toml", endpoints={"meters/3": "meter[3]", "control": "head"})
-    for message in network.run(until_s=3600):
-        print(message)
+    network.run(until_s=3600, on_message=print)
 
 or, for a federation whose endpoints have the names of nodes::
 
@@ -109,8 +108,9 @@ class Network:
             endpoints: The node of each endpoint. None: each node, and each member of a group such
                 as ``meter[3]``, is the endpoint of that name.
             supply: Nodes that an element of the power grid supplies, by the name of the element.
-                The text ``ELEMENT=0`` or ``ELEMENT=1``, sent to the endpoint ``gridhaul/supply``
-                from an endpoint without a node, is its state: while it is 0, the nodes do not work.
+                The text ``ELEMENT=0`` or ``ELEMENT=1``, sent to the endpoint ``supply`` of this
+                federate (``gridhaul/supply``) from an endpoint without a node, is its state: while
+                it is 0, the nodes do not work.
             replication: Number of the replication, which selects the random numbers.
             name: Name of the federate.
             core_type: Type of the core, such as ``"zmq"``, ``"tcp"`` or ``"inproc"``.

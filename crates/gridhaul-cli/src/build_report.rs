@@ -7,6 +7,8 @@ use std::fs;
 use clap::Command;
 use clap::error::ErrorKind;
 
+use crate::output::{print, say};
+
 /// The commit that the program was built from. `cargo xtask dist` and `cargo xtask wheel` state it
 /// in an environment variable: a build script that reads it from git would link the programs again
 /// after each commit.
@@ -20,6 +22,17 @@ pub fn asks_for_build_report<S: AsRef<OsStr>>(arguments: &[S]) -> bool {
         arguments.iter().skip(1).any(|argument| names.iter().any(|name| argument.as_ref() == *name))
     };
     arguments.len() == 3 && has(&["--version", "-V"]) && has(&["--verbose"])
+}
+
+/// Prints the report of this process, a program without further facts, if its arguments ask for
+/// it. Returns whether they do.
+#[must_use]
+pub fn has_reported_build(program: &str, version: &str) -> bool {
+    let is_asked = asks_for_build_report(&env::args_os().collect::<Vec<_>>());
+    if is_asked && let Err(error) = print(&build_report(program, version, &[])) {
+        say(format_args!("error: {error:#}"));
+    }
+    is_asked
 }
 
 /// Ends the program, because `--verbose` has no meaning without `--version`.

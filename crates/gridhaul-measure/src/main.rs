@@ -18,9 +18,7 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
-    if gridhaul_cli::asks_for_build_report(&std::env::args_os().collect::<Vec<_>>()) {
-        let version = env!("CARGO_PKG_VERSION");
-        print!("{}", gridhaul_cli::build_report("gridhaul-measure", version, &[]));
+    if gridhaul_cli::has_reported_build("gridhaul-measure", env!("CARGO_PKG_VERSION")) {
         return ExitCode::SUCCESS;
     }
     let matches = Cli::command().get_matches();

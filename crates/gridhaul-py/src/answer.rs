@@ -13,7 +13,7 @@ use crate::error;
 use crate::scenario::Scenario;
 use crate::table::{Table, TableSource};
 use crate::task;
-use crate::units::parsed;
+use crate::units::{parsed, run_units};
 
 /// The answers of one or more backends to one scenario.
 #[pyclass(frozen, skip_from_py_object, module = "gridhaul._native")]
@@ -39,13 +39,16 @@ pub(crate) struct EngineOptions {
 /// The answers so far, and the exception that interrupted the run.
 pub(crate) type RunResult = (Option<Answers>, Option<Py<PyAny>>, Vec<String>);
 
-/// Runs a scenario for several values of keys: `KEY=VALUES` each, as with `--vary`.
+/// Runs a scenario for several values of keys: `KEY=VALUES` each, as with `--vary`. With a folder
+/// for `units`, stores the results there.
 #[pyfunction]
-#[pyo3(signature = (scenario, vary, on, threads, ignore_estimate, progress=None))]
+#[pyo3(signature = (scenario, vary, units, on, threads, ignore_estimate, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "the function of the package has named ones")]
 pub(crate) fn sweep(
     py: Python<'_>,
     scenario: &Scenario,
     vary: Vec<String>,
+    units: Option<PathBuf>,
     on: Vec<String>,
     threads: usize,
     ignore_estimate: bool,
@@ -53,8 +56,9 @@ pub(crate) fn sweep(
 ) -> PyResult<RunResult> {
     let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
     let vary = parsed(py, &vary)?;
-    compute(py, scenario.clone(), vary, progress, move |content, label, observer| {
-        gridhaul::run(content, &engine, label, observer)
+    compute(py, scenario.clone(), vary, progress, move |content, label, observer| match units {
+        None => gridhaul::run(content, &engine, label, observer),
+        Some(folder) => run_units(content, label, folder, &engine, observer),
     })
 }
 

@@ -42,7 +42,7 @@ mod native {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::units::{UnitPlan, compute_unit, store_unit, stored_answer, sweep_units, swept};
+    use crate::units::{UnitPlan, compute_unit, store_unit, stored_answer, swept};
     /// Version of gridhaul.
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python programs expect")]

@@ -9,8 +9,10 @@ use std::thread;
 
 use anyhow::anyhow;
 use gridhaul::{
-    ANSWER_POINTS_MAX, Error, PartPlace, RemoteUnit, Shard, UnitSweep, Vary, without_units,
+    ANSWER_POINTS_MAX, Engine, Error, Observer, PartPlace, RemoteUnit, Shard, UnitSweep, Vary,
+    without_units,
 };
+use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario as Content;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -41,29 +43,19 @@ enum Planned {
 /// Units that are planned before they are requested.
 const PLANNED_AHEAD: usize = 16;
 
-/// Runs a scenario for several values of keys, and stores the results in a folder.
-#[pyfunction]
-#[pyo3(signature = (scenario, vary, folder, on, threads, ignore_estimate, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "the function of the package has named ones")]
-pub(crate) fn sweep_units(
-    py: Python<'_>,
-    scenario: &Scenario,
-    vary: Vec<String>,
+/// Runs a scenario with its sweep, and stores the results in a folder.
+pub(crate) fn run_units(
+    content: &Content,
+    label: &str,
     folder: PathBuf,
-    on: Vec<String>,
-    threads: usize,
-    ignore_estimate: bool,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<RunResult> {
-    let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
-    let vary = parsed(py, &vary)?;
-    compute(py, scenario.clone(), vary, progress, move |content, label, observer| {
-        ensure_units(content, &engine)?;
-        let sweep = UnitSweep::new(content, label, vec![folder])?;
-        ensure_answer(&sweep)?;
-        sweep.run(Shard::ALL, &engine, observer)?;
-        Ok(vec![sweep.answer()?])
-    })
+    engine: &Engine,
+    observer: &dyn Observer,
+) -> Result<Vec<Answer>, Error> {
+    ensure_units(content, engine)?;
+    let sweep = UnitSweep::new(content, label, vec![folder])?;
+    ensure_answer(&sweep)?;
+    sweep.run(Shard::ALL, engine, observer)?;
+    Ok(vec![sweep.answer()?])
 }
 
 /// The scenario with a sweep over these values of keys, if its results can be stored in units.
@@ -203,7 +195,7 @@ pub(crate) fn parsed(py: Python<'_>, vary: &[String]) -> PyResult<Vec<Vary>> {
     vary.map_err(|message| error::new(py, "InputError", &message))
 }
 
-fn ensure_units(content: &Content, engine: &gridhaul::Engine) -> Result<(), Error> {
+fn ensure_units(content: &Content, engine: &Engine) -> Result<(), Error> {
     match without_units(content, engine) {
         None => Ok(()),
         Some(reason) => Err(anyhow!("{reason}\n  help: sweep without `units` and `client`").into()),

@@ -11,9 +11,7 @@ use clap::{CommandFactory, Parser};
 use command::Cli;
 
 fn main() -> ExitCode {
-    if gridhaul_cli::asks_for_build_report(&std::env::args_os().collect::<Vec<_>>()) {
-        let version = env!("CARGO_PKG_VERSION");
-        print!("{}", gridhaul_cli::build_report("gridhaul-relay", version, &[]));
+    if gridhaul_cli::has_reported_build("gridhaul-relay", env!("CARGO_PKG_VERSION")) {
         return ExitCode::SUCCESS;
     }
     let cli = Cli::parse();

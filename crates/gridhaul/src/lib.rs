@@ -39,10 +39,6 @@
 
 #![forbid(unsafe_code)]
 
-// The modules of the command line use the library as other programs do.
-#[cfg(feature = "cli")]
-extern crate self as gridhaul;
-
 #[cfg(feature = "cli")]
 pub mod command_line;
 pub mod compare;

@@ -38,7 +38,7 @@ impl PrintOptions {
     /// Prints the CSV or writes it to a file, if requested. Returns whether it was printed.
     pub(crate) fn csv(&self, answers: &[(String, &Answer)]) -> anyhow::Result<bool> {
         let Some(file) = &self.csv else { return Ok(false) };
-        let text = gridhaul::csv(answers, &self.only)?;
+        let text = crate::csv(answers, &self.only)?;
         if self.prints_csv() {
             print(&text)?;
             return Ok(true);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::Observer;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-use gridhaul::Observer;
 use gridhaul_cli::{print, say, signal};
 use gridhaul_report::TextTable;
 use gridhaul_scenario::answer::{Answer, RecordingFile};

@@ -92,6 +92,16 @@ impl StoppingRule {
     }
 }
 
+impl RunRows {
+    /// A copy of what decides about replications. The delays of messages take memory, and do not
+    /// decide.
+    #[must_use]
+    pub fn deciding(&self) -> Self {
+        let (flows, links) = (self.flows.clone(), self.links.clone());
+        Self { flows, links, ..Self::default() }
+    }
+}
+
 /// Points whose intervals were examined, for the warning about wide and unknown ones.
 #[derive(Debug)]
 pub(super) struct ExaminedIntervals {

@@ -145,9 +145,7 @@ impl<'a> RunQueue<'a> {
         let runs = &mut state.points[run.point];
         let index = run.replication as usize;
         runs.results.resize(runs.results.len().max(index + 1), None);
-        // The delays of messages take memory, and do not decide.
-        let (flows, links) = (done.rows.flows.clone(), done.rows.links.clone());
-        runs.results[index] = Some(RunRows { flows, links, ..RunRows::default() });
+        runs.results[index] = Some(done.rows.deciding());
         if runs.results.len() < runs.needed as usize {
             return;
         }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::Setting;
 use clap::builder::UnknownArgumentValueParser;
 use clap::{Arg, Args, Subcommand};
-use gridhaul::Setting;
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 
 use super::exit_codes::EXIT_CODES;

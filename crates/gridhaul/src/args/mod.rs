@@ -11,8 +11,8 @@ mod run;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::BackendName;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use gridhaul::BackendName;
 use gridhaul_cli::PackageFilesArgs;
 
 use exit_codes::EXIT_CODES;

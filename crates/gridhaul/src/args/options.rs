@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::{BackendName, Setting};
 use clap::Args;
-use gridhaul::{BackendName, Setting};
 use gridhaul_cli::value::{replications, whole_number};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::Duration;
@@ -53,20 +53,20 @@ pub(crate) struct RecordOptions {
 
 impl ChangeOptions {
     /// The changes as the library takes them.
-    pub(crate) fn to_changes(&self) -> gridhaul::Changes {
-        gridhaul::Changes {
+    pub(crate) fn to_changes(&self) -> crate::Changes {
+        crate::Changes {
             seed: self.seed,
             replications: self.replications,
             set: self.set.clone(),
-            ..gridhaul::Changes::default()
+            ..crate::Changes::default()
         }
     }
 }
 
 impl RecordOptions {
     /// The changes with these recordings.
-    pub(crate) fn added_to(&self, changes: gridhaul::Changes) -> gridhaul::Changes {
-        gridhaul::Changes {
+    pub(crate) fn added_to(&self, changes: crate::Changes) -> crate::Changes {
+        crate::Changes {
             series: self.series,
             pcap: self.pcap.clone(),
             events: self.events.clone(),
@@ -165,8 +165,8 @@ pub(crate) struct EngineOptions {
 
 impl EngineOptions {
     /// The options as the library takes them.
-    pub(crate) fn to_engine(&self) -> gridhaul::Engine {
-        gridhaul::Engine {
+    pub(crate) fn to_engine(&self) -> crate::Engine {
+        crate::Engine {
             backends: self.on.clone(),
             threads: self.threads,
             concurrent_runs: self.concurrent_runs,

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::{Shard, Vary};
 use clap::{ArgGroup, Args, ValueEnum};
-use gridhaul::{Shard, Vary};
 use gridhaul_cli::value::{replications, whole_number};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::table::TableName;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::{compare, read_answer};
 use anyhow::anyhow;
-use gridhaul::{compare, read_answer};
 use gridhaul_cli::{print, say};
 use gridhaul_data::trace;
 use gridhaul_report::Report;
@@ -94,7 +94,7 @@ fn answers_of(
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.map_or(scenario.replications, Replications::Fixed);
-    let answers = gridhaul::run(&scenario, &args.engine.to_engine(), &label, terminal)?;
+    let answers = crate::run(&scenario, &args.engine.to_engine(), &label, terminal)?;
     let several = answers.len() > 1;
     let one = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);

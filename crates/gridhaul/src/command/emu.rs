@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::{Changes, ensure_memory};
 use anyhow::Context;
-use gridhaul::{Changes, ensure_memory};
 use gridhaul_cli::{print, say, signal};
 use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::{Clock, remove_stale_namespaces};

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use gridhaul::{Error, UnsupportedKeys};
+use crate::{Error, UnsupportedKeys};
 use gridhaul_cli::{exit_code, say};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::read_answer;
 use anyhow::{Context, anyhow};
-use gridhaul::read_answer;
 use gridhaul_cli::{print, say};
 use gridhaul_data::table;
 use gridhaul_scenario::answer::Answer;
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
         write(file, &bytes, args.quiet)?;
     }
     if let Some(file) = &args.csv {
-        write_text(file, &gridhaul::table_csv(&table)?, args.quiet)?;
+        write_text(file, &crate::table_csv(&table)?, args.quiet)?;
     }
     if let Some(file) = &args.json {
-        write_text(file, &gridhaul::table_json(&table), args.quiet)?;
+        write_text(file, &crate::table_json(&table), args.quiet)?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use crate::paper::{Paper, Reproduction};
 use anyhow::anyhow;
-use gridhaul::paper::{Paper, Reproduction};
 use gridhaul_cli::{print, say};
 use gridhaul_report::TextTable;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gridhaul::plan::{PlanOutcome, PlanRequest, VerificationDepth};
+use crate::plan::{PlanOutcome, PlanRequest, VerificationDepth};
 use gridhaul_cli::{print, say};
 use gridhaul_report::{Report, Summary};
 use gridhaul_scenario::answer::Answer;
@@ -20,7 +20,7 @@ use crate::terminal::{Terminal, texts};
 /// check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let scenario = load(&args.file, &args.changes.to_changes(), &[], args.output.common.quiet)?;
-    gridhaul::plan::check(&scenario, &args.file.display().to_string())?;
+    crate::plan::check(&scenario, &args.file.display().to_string())?;
     let kind = ResultsKind::of(ResultsOf::Plan, Some(&scenario.title));
     let destination = Destination::new(&target(args), kind, args.output.common.force)?;
     let request = PlanRequest {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     };
     let terminal = Terminal::new(args.output.common.quiet).with_lines();
     let graceful = Graceful::begin();
-    let outcome = gridhaul::plan(&scenario, &request, &scenario_name(&args.file), &terminal)?;
+    let outcome = crate::plan(&scenario, &request, &scenario_name(&args.file), &terminal)?;
     drop(graceful);
     let text = json(&outcome.document(&scenario))?;
     let written = write(destination, &scenario, &outcome, &text, &args.output)?;

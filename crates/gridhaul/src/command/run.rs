@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::{Changes, Comparison, Vary, compare};
 use anyhow::Context;
-use gridhaul::{Changes, Comparison, Vary, compare};
 use gridhaul_cli::{print, say};
 use gridhaul_data::series;
 use gridhaul_report::{Detail, Report, TextTable};
@@ -70,7 +70,7 @@ impl Job<'_> {
         let destination = self.destination(scenario, false)?;
         let graceful = Graceful::begin();
         let terminal = Terminal::new(output.common.quiet).recording_in(destination.parent()?);
-        let answers = gridhaul::run(scenario, &engine.to_engine(), &self.label(), &terminal);
+        let answers = crate::run(scenario, &engine.to_engine(), &self.label(), &terminal);
         // From now on, Ctrl-C ends the program and removes the partial folder.
         drop(graceful);
         self.finish(scenario, destination, answers?, &|_| Ok(()))
@@ -172,7 +172,7 @@ pub(crate) fn load(
     vary: &[Vary],
     quiet: bool,
 ) -> Result<Scenario, CommandError> {
-    let (scenario, notes) = gridhaul::load(file, changes, vary)?;
+    let (scenario, notes) = crate::load(file, changes, vary)?;
     for note in notes.iter().filter(|_| !quiet) {
         say(format_args!("note: {note}"));
     }

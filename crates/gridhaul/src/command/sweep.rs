@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
-use gridhaul::{
+use crate::{
     ANSWER_POINTS_MAX, Observer, Shard, SweepProgress, UnitSweep, shards_of, without_units,
 };
+use anyhow::{Context, anyhow};
 use gridhaul_cli::{print, say};
 use gridhaul_scenario::answer::{Answer, Warning};
 use gridhaul_scenario::scenario::Scenario;

@@ -83,5 +83,5 @@ pub fn import(
     let topology = Object::parse(topology)?;
     let grid = grid.map(Object::parse).transpose()?;
     let network = Network::new(&topology, grid.as_ref())?;
-    scenario::write(&network, grid.as_ref(), options)
+    scenario::write(&network, &topology, grid.as_ref(), options)
 }

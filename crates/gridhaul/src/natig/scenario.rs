@@ -17,6 +17,7 @@ const RESPONSE_HEADERS: u64 = 20;
 
 pub(super) fn write(
     network: &Network,
+    topology: &Object,
     grid: Option<&Object>,
     options: &Options,
 ) -> Result<String, ImportError> {
@@ -48,7 +49,7 @@ pub(super) fn write(
         let _ = writeln!(text, "{} = {{}}", substation.name);
     }
     write_links(&mut text, network);
-    write_flows(&mut text, network, grid, options, poll)?;
+    write_flows(&mut text, network, topology, options, poll)?;
     Ok(text)
 }
 
@@ -90,7 +91,7 @@ fn direction(medium: Medium, loss: f64) -> String {
 fn write_flows(
     text: &mut String,
     network: &Network,
-    grid: Option<&Object>,
+    topology: &Object,
     options: &Options,
     poll: Duration,
 ) -> Result<(), ImportError> {
@@ -103,48 +104,40 @@ fn write_flows(
         };
         if paths.is_empty() {
             let message = format!("no path leads from the control centre to node {index}");
-            let Some(grid) = grid else {
-                return Err(no_path(message));
-            };
-            let help = "add connections to the nodes of topology.json";
-            return Err(grid.error(&format!("microgrid[{index}]"), &message, help));
+            return Err(topology.error("Node", &message, "add connections to the nodes"));
         }
         let size = RESPONSE_HEADERS + BYTES_PER_ELEMENT * substation.elements;
         let response = options.response.unwrap_or(Bytes::new(size));
         for (number, path) in paths.iter().enumerate() {
             let suffix = if number == 0 { String::new() } else { format!("-{}", path[1] + 1) };
             let name = &substation.name;
-            let ends = [("control", name.as_str()), (name.as_str(), "control")];
-            let kinds = [("poll", options.request), ("response", response)];
-            for ((kind, size), (from, to)) in kinds.into_iter().zip(ends) {
-                let _ = writeln!(text, "\n[flow.{}]", format_args!("{kind}-{name}{suffix}"));
-                let _ = writeln!(text, "from = \"{from}\"\nto = \"{to}\"");
-                let load = if options.external {
-                    "\"external\"".to_owned()
-                } else {
-                    format!("{{ periodic = {{ size = \"{size}\", every = \"{poll}\" }} }}")
-                };
-                let _ = writeln!(text, "load = {load}");
-                let links = links(network, path, index);
-                let forward: Vec<_> = links.iter().map(|link| format!("\"{link}\"")).collect();
-                let reverse: Vec<_> = forward.iter().rev().cloned().collect();
-                let (route, back) =
-                    if kind == "poll" { (&forward, &reverse) } else { (&reverse, &forward) };
-                let _ = writeln!(text, "route = [{}]", route.join(", "));
-                let _ = writeln!(text, "reverse_route = [{}]", back.join(", "));
-            }
+            let load = |size: Bytes| match options.external {
+                true => "\"external\"".to_owned(),
+                false => format!("{{ periodic = {{ size = \"{size}\", every = \"{poll}\" }} }}"),
+            };
+            let links = links(network, path, index);
+            let (there, back) = (route(links.iter()), route(links.iter().rev()));
+            let _ = write!(
+                text,
+                "\n[flow.poll-{name}{suffix}]\nfrom = \"control\"\nto = \"{name}\"\n\
+                 load = {}\nroute = {there}\nreverse_route = {back}\n",
+                load(options.request)
+            );
+            let _ = write!(
+                text,
+                "\n[flow.response-{name}{suffix}]\nfrom = \"{name}\"\nto = \"control\"\n\
+                 load = {}\nroute = {back}\nreverse_route = {there}\n",
+                load(response)
+            );
         }
     }
     Ok(())
 }
 
-fn no_path(message: String) -> ImportError {
-    ImportError {
-        file: "topology.json".to_owned(),
-        key: "Node".to_owned(),
-        message,
-        help: "add connections to the nodes".to_owned(),
-    }
+/// A list of links in TOML.
+fn route<'a>(links: impl Iterator<Item = &'a String>) -> String {
+    let quoted: Vec<_> = links.map(|link| format!("\"{link}\"")).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// The links of a path, and that from the gateway to its substation.

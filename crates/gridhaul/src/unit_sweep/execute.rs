@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gridhaul_scenario::backend::Progress;
 
 use super::part_runner::PartRunner;
-use super::planner::{Planner, Unit};
+use super::planner::{Planner, Unit, runs_per_part};
 use super::store::{self, UnitRun};
 use crate::error::Error;
 
@@ -27,7 +27,7 @@ const WRITE_AFTER: Duration = Duration::from_secs(60);
 
 impl<'a> Workers<'a> {
     pub(super) fn new(planner: Planner<'a>, folder: &'a Path, progress: &'a dyn Progress) -> Self {
-        let runs_per_part = planner.runs_per_part();
+        let runs_per_part = runs_per_part(&planner.rule);
         let runs = planner.count().saturating_mul(runs_per_part);
         let runner = PartRunner::new(planner.rule, runs, progress);
         Self { planner: Mutex::new(planner), runs_per_part, folder, runner }

@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
 use execute::Workers;
-use planner::{Planner, parts_per_point};
+use planner::{Planner, part_count};
 use point_key::PointKeys;
 use store::Store;
 use tables::SweepTable;
@@ -117,7 +117,7 @@ impl<'a> UnitSweep<'a> {
     /// on their results (`replications.until`).
     #[must_use]
     pub fn part_count(&self) -> u64 {
-        self.points.len() as u64 * u64::from(parts_per_point(&self.rule))
+        part_count(&self.points, &self.rule)
     }
 
     /// The singular noun of a part.

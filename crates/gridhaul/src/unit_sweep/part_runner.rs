@@ -91,7 +91,7 @@ impl<'a> PartRunner<'a> {
             }
             let replication = rows.len() as u32;
             let Some(run) = self.run_once(&scenario, replication)? else { return Ok(false) };
-            rows.push(run.rows.clone());
+            rows.push(run.rows.deciding());
             take(UnitRun { point: key, replication, run })?;
         }
     }

@@ -105,12 +105,7 @@ impl<'a> Planner<'a> {
 
     /// Number of parts, of all shards.
     pub(super) fn count(&self) -> u64 {
-        self.points.len() as u64 * u64::from(parts_per_point(&self.rule))
-    }
-
-    /// Largest number of runs of a part.
-    pub(super) fn runs_per_part(&self) -> u64 {
-        u64::from(self.rule.replications().max() / parts_per_point(&self.rule))
+        part_count(self.points, &self.rule)
     }
 
     /// The next part with missing results, and its estimated run time.
@@ -184,8 +179,18 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// Number of parts of a sweep, of all shards.
+pub(super) fn part_count(points: &SweepPoints, rule: &StoppingRule) -> u64 {
+    points.len() as u64 * u64::from(parts_per_point(rule))
+}
+
+/// Largest number of runs of a part.
+pub(super) fn runs_per_part(rule: &StoppingRule) -> u64 {
+    u64::from(rule.replications().max() / parts_per_point(rule))
+}
+
 /// Number of parts of a point.
-pub(super) const fn parts_per_point(rule: &StoppingRule) -> u32 {
+const fn parts_per_point(rule: &StoppingRule) -> u32 {
     match rule.replications() {
         Replications::Fixed(count) => count,
         Replications::Until(_) => 1,

@@ -7,7 +7,7 @@ use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::part_runner::PartRunner;
-use super::planner::{PartPlace, PlannedPart, PlannedRuns, parts_per_point};
+use super::planner::{PartPlace, PlannedPart, PlannedRuns, runs_per_part};
 use super::shard::Shard;
 use super::store::{self, Store, UnitRun};
 use super::{UnitSweep, trace_check};
@@ -63,8 +63,7 @@ impl UnitSweep<'_> {
         parts: &[PartPlace],
         progress: &dyn Progress,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let per_part = self.rule.replications().max() / parts_per_point(&self.rule);
-        let runs = parts.len() as u64 * u64::from(per_part);
+        let runs = parts.len() as u64 * runs_per_part(&self.rule);
         let runner = PartRunner::new(self.rule, runs, progress);
         let mut results: Vec<UnitRun> = Vec::new();
         for place in parts {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::links::normalised;
+
 /// The pages of a site: identifiers and links by path.
 struct Site {
     ids: BTreeMap<String, BTreeSet<String>>,
@@ -68,7 +70,7 @@ impl Site {
             return link.is_loaded.then(|| format!("loads {target} from elsewhere"));
         }
         let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
-        let name = if path.is_empty() { page.to_owned() } else { joined(page, path) };
+        let name = if path.is_empty() { page.to_owned() } else { normalised(page, path) };
         if !self.files.contains(&name) {
             return Some(format!("links to {target}, which does not exist"));
         }
@@ -90,20 +92,6 @@ fn attributes(text: &str, name: &str) -> Vec<String> {
     let rests = text.split(start.as_str()).skip(1);
     let values = rests.filter_map(|rest| rest.split_once('"'));
     values.map(|(value, _)| value.replace("&amp;", "&")).collect()
-}
-
-/// A relative path in the folder of a page.
-fn joined(page: &str, path: &str) -> String {
-    let mut parts: Vec<_> = page.split('/').collect();
-    parts.pop();
-    for part in path.split('/') {
-        match part {
-            "." | "" => {}
-            ".." => drop(parts.pop()),
-            name => parts.push(name),
-        }
-    }
-    parts.join("/")
 }
 
 #[test]

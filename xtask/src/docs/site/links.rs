@@ -99,7 +99,7 @@ fn resolve(
 }
 
 /// The path relative to the root of a link in a page.
-fn normalised(page: &str, link: &str) -> String {
+pub(super) fn normalised(page: &str, link: &str) -> String {
     let mut parts: Vec<_> = page.split('/').collect();
     parts.pop();
     for part in link.split('/') {

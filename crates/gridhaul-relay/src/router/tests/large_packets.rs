@@ -16,7 +16,6 @@ fn a_link_that_swallows_large_packets_is_left_within_3_s_and_used_again_when_the
         let switches = world.switches(TERMINAL, 0.0);
         assert!(switches.len() == 1 && switches[0].1 == OTHER, "{switches:?}");
         let time = switches[0].0 - death;
-        println!("round trip {round_trip} s: {time:.2} s");
         assert!((0.0..3.0).contains(&time), "{time} s at {round_trip} s");
         assert_eq!(world.machines[TERMINAL].state(PREFERRED), FAILED);
         world.run(death + 70.0);
