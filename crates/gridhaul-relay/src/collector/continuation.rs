@@ -130,7 +130,7 @@ impl<S: Storage + Clone> Collector<S> {
             Tier::Memory | Tier::Server => self.backlog_size() == 0,
         };
         is_stored
-            && !self.is_writing
+            && self.writing.is_none()
             && self.at_risk == self.incomplete.bytes()
             && self.events.is_empty()
     }

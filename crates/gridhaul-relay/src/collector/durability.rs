@@ -17,7 +17,7 @@ impl<S: Storage + Clone> Collector<S> {
     /// Tiers without a log never return a group: their records are moved to the backlog in memory
     /// by this call.
     pub fn poll_group(&mut self) -> Option<Group> {
-        if self.is_writing {
+        if self.writing.is_some() {
             return None;
         }
         let mut payload = Vec::new();
@@ -48,7 +48,7 @@ impl<S: Storage + Clone> Collector<S> {
                 *grouped = shard.builder.next();
             }
         }
-        self.is_writing = true;
+        self.writing = Some(payload.len() as u64);
         Some(Group { payload, snapshot })
     }
 
@@ -64,7 +64,7 @@ impl<S: Storage + Clone> Collector<S> {
     /// The log ends before records that were durable.
     pub fn handle_written(&mut self, end: Durable<u64>) {
         assert!(end.position() >= self.log_end, "a log does not become shorter");
-        self.is_writing = false;
+        self.writing = None;
         self.log_end = end.position();
         for index in 0..self.shards.len() {
             self.shards[index].backlog.set_durable_end(end);
@@ -136,24 +136,11 @@ mod tests {
     use super::*;
     use crate::collector::Settings;
     use crate::log::Folder;
-    use crate::protocol::Identity;
+    use crate::protocol::{Identity, ResetCause};
 
     #[test]
     fn a_caller_that_acknowledges_is_notified_when_data_is_stored() {
-        let settings = Settings {
-            name: "collector".to_owned(),
-            tier: Tier::Local,
-            shards: 1,
-            at_risk: 10_000,
-            at_risk_per_meter: 10_000,
-            message_limit: 1_000,
-            backlog: 1_000_000,
-            segment: u64::MAX,
-            replies: false,
-            compression: false,
-        };
-        let state = CollectorState::default();
-        let mut all: Collector<Folder> = Collector::new(settings, 1, &state, None);
+        let mut all = collector_with_log();
         let [acknowledging, other] =
             [(); 2].map(|()| all.open_meter(Identity::default(), MessageFraming::Stream));
         all.notify_stored(acknowledging);
@@ -173,5 +160,32 @@ mod tests {
         all.handle_written(Durable::assumed(2));
         let ends = [Event::EndStored(meter), Event::SendFin(meter), Event::Close(meter)];
         assert_eq!(std::iter::from_fn(|| all.poll_event()).collect::<Vec<_>>(), ends);
+    }
+
+    #[test]
+    fn records_that_are_being_written_to_the_log_belong_to_the_backlog() {
+        let mut all = collector_with_log();
+        let meter = all.open_meter(Identity::default(), MessageFraming::Stream);
+        // A reset has no data: no other number of the status shows its record.
+        all.handle_reset(meter, ResetCause::Meter);
+        let before = all.backlog_size();
+        assert!(all.poll_group().is_some());
+        assert_eq!((before > 0, all.backlog_size()), (true, before));
+    }
+
+    fn collector_with_log() -> Collector<Folder> {
+        let settings = Settings {
+            name: "collector".to_owned(),
+            tier: Tier::Local,
+            shards: 1,
+            at_risk: 10_000,
+            at_risk_per_meter: 10_000,
+            message_limit: 1_000,
+            backlog: 1_000_000,
+            segment: u64::MAX,
+            replies: false,
+            compression: false,
+        };
+        Collector::new(settings, 1, &CollectorState::default(), None)
     }
 }

@@ -26,8 +26,8 @@ pub struct Collector<S: Storage> {
     pub(super) events: VecDeque<Event>,
     /// Sequence number after the last record of each shard that is part of a group, durable or not.
     pub(super) grouped: Vec<u64>,
-    /// A group is being written.
-    pub(super) is_writing: bool,
+    /// Bytes of the group that is being written to the log.
+    pub(super) writing: Option<u64>,
     /// End of the log, and of its durable part.
     pub(super) log_end: u64,
     /// Bytes in the present segment.
@@ -129,7 +129,7 @@ impl<S: Storage + Clone> Collector<S> {
             next_meter: state.next_meter,
             events: VecDeque::new(),
             grouped: (0..count).map(number).collect(),
-            is_writing: false,
+            writing: None,
             log_end: log.map_or(0, |log| log.range.end.position()),
             segment_used: 0,
             at_risk: 0,
@@ -189,7 +189,10 @@ impl<S: Storage + Clone> Collector<S> {
             Tier::Local => sizes.max().unwrap_or(0),
             _ => sizes.sum(),
         };
-        stored + self.shards.iter().map(|shard| shard.unfinished() as u64).sum::<u64>()
+        let unfinished: u64 = self.shards.iter().map(|shard| shard.unfinished() as u64).sum();
+        // Between the builders and the durable end of the log, records are in the group only: a
+        // reader of the status would take a backlog without them for a complete delivery.
+        stored + self.writing.unwrap_or(0) + unfinished
     }
 
     /// Data of a meter has arrived, at most [`Self::acceptable`] bytes.
@@ -285,7 +288,7 @@ impl<S: Storage + Clone> Collector<S> {
     /// Whether a group is being written.
     #[must_use]
     pub const fn is_writing(&self) -> bool {
-        self.is_writing
+        self.writing.is_some()
     }
 
     /// Next task of the caller.
