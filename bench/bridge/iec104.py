@@ -1,6 +1,8 @@
 """Peers of IEC 60870-5-104 by c104 (lib60870): `iec104.py station ADDRESS`, `iec104.py control ADDRESS`.
 
-The station reports 1,000 measured values, the other one sends 100 set points. Each prints what it has received.
+The station reports 1,000 measured values, the other one sends 100 set points. Each prints what it has received. A set point
+is sent again until c104 has seen its confirmation: sometimes it does not notice one that has arrived, with the bridge of the
+kernel alone as well, so that the station may receive a set point more than once in succession.
 """
 
 import sys
@@ -46,7 +48,7 @@ def station(address):
 
 
 def control(address):
-    client = c104.Client()
+    client = c104.Client(command_timeout_ms=1000)
     connection = client.add_connection(ip=address, port=2404, init=c104.Init.NONE)
     point_of = connection.add_station(common_address=1).add_point
     measured = point_of(io_address=MEASURED, type=c104.Type.M_ME_NC_1)

@@ -192,10 +192,12 @@ class Series:
         is_settled.set()
         for thread in threads:
             thread.join()
-        for flow, later in zip(flows, (late - early for early, late in zip(before, after))):
+        for flow, early, late in zip(flows, before, after):
             if results[flow] == "reset":
                 found = at_risk.get(flow.is_from_client, at_risk[True])
-                self.judge(flow, sum(in_box.get(flow.address, 0) for in_box in found), later)
+                # The other boxes of a chain go on acknowledging data until the reset reaches them.
+                last = late if len(boxes) == 1 else flow.acknowledged()
+                self.judge(flow, sum(in_box.get(flow.address, 0) for in_box in found), last - early)
         faults = [result for result in results.values() if isinstance(result, Exception)]
         if faults:
             raise faults[0]
