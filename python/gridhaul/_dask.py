@@ -22,6 +22,10 @@ _Part = tuple[int, int | None]
 class DaskClient(Protocol):
     """The part of ``dask.distributed.Client`` that sweeps use."""
 
+    @property
+    def loop(self) -> Any:
+        """The event loop, which watches submitted functions."""
+
     def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
         """Run a function on a worker."""
 
@@ -67,7 +71,8 @@ def _compute(
     plan = _native.UnitPlan(scenario, folder, threads)
     # The result of a function, and not scattered data: Dask restores it if its worker dies.
     text = client.submit(str, scenario.to_toml(), pure=False)
-    waiting = as_completed()
+    # The loop of this client, which need not be the default one.
+    waiting = as_completed(loop=client.loop)
     pending: dict[Any, int] = {}
     done = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -43,7 +44,7 @@ def values(key: str, of_key: Sequence[Value] | str) -> str:
 
 def positive(name: str, number: int) -> None:
     """Check that an argument is a whole number above 0."""
-    if isinstance(number, bool) or not isinstance(number, int):
+    if isinstance(number, bool) or not isinstance(number, numbers.Integral):
         raise TypeError(f"{name}: expected a whole number, found {type(number).__name__}")
     if number < 1:
         raise ValueError(f"{name}: expected 1 or more, found {number}")
@@ -70,12 +71,14 @@ def _inline(path: str, value: Value) -> str:
     # A bool is an int, so it comes first.
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InputError(f"{path}: {value} is not a value of a scenario\n  help: leave it out")
-        return repr(value)
+    # The numbers of numpy are no int, or a float with another `repr`.
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if not math.isfinite(number):
+            raise InputError(f"{path}: {number} is not a value of a scenario\n  help: leave it out")
+        return repr(number)
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, Mapping):
@@ -97,11 +100,13 @@ def _plain(key: str, value: Value) -> str:
 
 
 def _needs_quotes(text: str) -> bool:
-    """Whether a text without quotes would be read as something else."""
+    """Whether a text without quotes would be read as something else: a number, a date."""
     special = any(character in text for character in ",\"'[]{}\n\r\t\\#=")
     spaced = text != text.strip()
-    number = text[0].isdigit() and text.replace("_", "").replace(".", "", 1).isdigit()
-    return special or spaced or number or text in {"true", "false", "inf", "nan"} or text[0] in "+-"
+    # Of the values of TOML that begin with a digit, only a date with a time has a space.
+    first, space, _ = text.partition(" ")
+    digit = text[0].isdigit() and (not space or "-" in first)
+    return special or spaced or digit or text in {"true", "false", "inf", "nan"} or text[0] in "+-"
 
 
 def _quoted(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import pickle
 import subprocess
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from conftest import DOWNLOAD
 
 import gridhaul
 from gridhaul import Scenario
+from gridhaul._values import setting
 
 KEYS: dict[str, Any] = {
     "title": 'A "download"\t\\',
@@ -52,8 +54,25 @@ def test_set_returns_another_scenario(download: Scenario) -> None:
     assert (changed.seed, download.seed) == (7, 1)
     assert changed.set("link.feeder.both.loss", {"bernoulli": "5 %"}) != changed
     assert download.set("title", "12").title == "12"
-    assert download.set("title", "a, b = [c]").title == "a, b = [c]"
+    for title in ["a, b = [c]", "1e5", "0x1f", "2026-01-01", "2026-01-01 07:30:00", "4ms", "4 ms"]:
+        assert download.set("title", title).title == title
     assert download.with_seed(3).with_replications(4).replications == 4
+
+
+def test_numbers_of_numpy_are_numbers(download: Scenario) -> None:
+    class Float64(float):
+        def __repr__(self) -> str:
+            return f"np.float64({float(self)!r})"
+
+    class Int64:
+        def __int__(self) -> int:
+            return 7
+
+    # As numpy does, whose integers are no int.
+    numbers.Integral.register(Int64)
+    seed: Any = Int64()
+    assert download.set("seed", seed).seed == 7
+    assert setting("key", [Float64(0.5), seed]) == "key=[0.5, 7]"
 
 
 def test_an_error_has_line_caret_expectation_and_remedy(write: Callable[[str], Path]) -> None:

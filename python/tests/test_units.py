@@ -131,6 +131,13 @@ def test_workers_resume_stored_results(client: Any, download: Scenario, tmp_path
     assert files < set(tmp_path.iterdir())
 
 
+def test_a_client_need_not_be_the_default_one(
+    client: Any, download: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed.client._get_global_client", lambda: None)
+    assert len(gridhaul.sweep(download, vary(3), client=client).points) == 3
+
+
 def test_an_exception_ends_the_sweep_and_keeps_results(
     client: Any, download: Scenario, tmp_path: Path
 ) -> None:
