@@ -296,6 +296,18 @@ fn inconsistent_values_of_a_router_are_reported_together() {
     ] {
         assert!(found.iter().any(|line| line == expected), "{expected}\n{found:#?}");
     }
+    let nothing = ROUTER
+        .replace("rate = \"22 kbit/s\"", "rate = \"0 bit/s\"\nqueue = \"0 packets\"")
+        .replace("guarantee = \"10 kbit/s\"", "guarantee = \"0 bit/s\"");
+    let error = self::error(&nothing);
+    for (key, message) in [
+        ("rate", "no packet could be sent"),
+        ("queue", "no packet could be sent"),
+        ("share.acks.guarantee", "no rate is guaranteed"),
+    ] {
+        let expected = format!("router.link.gprs.shaper.{key}: {message}");
+        assert!(error.contains(&expected), "{expected}\n{error}");
+    }
     let one_link = ROUTER.replace("[router.link.dvbt]\ndevice = \"eth0.7\"", "");
     assert!(self::error(&one_link).contains("router.link: expected 2 to 8 links, found 1"));
 }

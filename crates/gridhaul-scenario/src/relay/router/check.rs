@@ -7,8 +7,10 @@ use super::{PacketMatch, RouterConfig, RouterLink, RouterShaper, TransportProtoc
 use crate::relay::prefix::{parse_prefix, prefix_error};
 use crate::scenario::router_times::{detection_time_error, hold_time_error, probe_interval_error};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
+use crate::units::QueueLimit;
 
-/// Marks of packets have one byte for the link.
+/// Each probe has up to two reports about each link: 228 bytes with eight links, which still fit a
+/// probe on a narrow link. (Marks of packets have one byte for the link, which permits more.)
 const LINKS_MAX: usize = 8;
 
 /// Longest name of a device (`IFNAMSIZ` without the final zero).
@@ -159,8 +161,21 @@ fn check_shaper(key: &str, shaper: &RouterShaper, found: &mut Vec<Diagnostic>) {
     let mut at = |name: &str, message: String, remedy: &str| {
         found.push(Diagnostic::new(format!("{key}.{name}"), message, remedy));
     };
+    // `sch_htb` rejects a rate of zero, and a queue without space drops each packet.
+    let nothing = "no packet could be sent";
+    if shaper.rate.as_bits_per_sec() == 0 {
+        at("rate", nothing.to_owned(), "write the rate of the link, such as \"22 kbit/s\"");
+    }
     if shaper.burst.get() == 0 {
-        at("burst", "no packet could be sent".to_owned(), "a usual value is \"1500 B\"");
+        at("burst", nothing.to_owned(), "a usual value is \"1500 B\"");
+    }
+    let has_queue = match shaper.queue {
+        QueueLimit::Packets(packets) => packets > 0,
+        QueueLimit::Bytes(bytes) => bytes.get() > 0,
+        QueueLimit::Unlimited => true,
+    };
+    if !has_queue {
+        at("queue", nothing.to_owned(), "a usual value is \"100 packets\"");
     }
     let guaranteed: u64 =
         shaper.share.values().map(|share| share.guarantee.as_bits_per_sec()).sum();
@@ -169,6 +184,10 @@ fn check_shaper(key: &str, shaper: &RouterShaper, found: &mut Vec<Diagnostic>) {
         at("share", message, "decrease a guarantee, or increase the rate");
     }
     for (name, share) in &shaper.share {
+        if share.guarantee.as_bits_per_sec() == 0 {
+            let remedy = "write a rate, or remove the share: other packets share what is left";
+            at(&format!("share.{name}.guarantee"), "no rate is guaranteed".to_owned(), remedy);
+        }
         if share.limit.is_some_and(|limit| limit < share.guarantee || limit > shaper.rate) {
             at(
                 &format!("share.{name}.limit"),
