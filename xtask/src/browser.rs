@@ -1,5 +1,5 @@
-//! `cargo xtask browser`: the status page of the relay in headless Chromium, whose installation
-//! would take too much of CI.
+//! `cargo xtask browser`: the status page of the relay and the page of `gridhaul explore` in headless
+//! Chromium, whose installation would take too much of CI.
 
 use anyhow::ensure;
 
@@ -12,7 +12,12 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "chromium is missing; install the Debian package chromium (`apt-get install \
          --no-install-recommends chromium`)"
     );
-    let mut test = cargo();
-    test.args(["test", "--locked", "-p", "gridhaul-relay", "--test", "daemon", "page::"]);
-    process::run(test.args(["--", "--ignored"]))
+    for (package, test, filter) in
+        [("gridhaul-relay", "daemon", "page::"), ("gridhaul", "cli", "explore::browser::")]
+    {
+        let mut command = cargo();
+        command.args(["test", "--locked", "-p", package, "--test", test, filter]);
+        process::run(command.args(["--", "--ignored"]))?;
+    }
+    Ok(())
 }

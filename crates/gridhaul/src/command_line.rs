@@ -45,6 +45,7 @@ fn execute(command: &Command) -> Result<(), CommandError> {
         Command::Sweep(args) => command::sweep::sweep(args),
         Command::Merge(args) => command::sweep::merge(args),
         Command::Compare(args) => command::compare::run(args),
+        Command::Explore(args) => command::explore::run(args),
         Command::Export(args) => command::export::run(args),
         Command::Plan(args) => command::plan::run(args),
         Command::Paper(args) => command::paper::run(args),

@@ -3,6 +3,7 @@
 mod cc;
 mod emu;
 mod exit_codes;
+mod explore;
 mod import;
 mod model;
 mod options;
@@ -23,6 +24,7 @@ pub(crate) use cc::{CcAlgorithm, CcLoadArgs};
 pub(crate) use emu::EmuCommand;
 #[cfg(feature = "emulation")]
 pub(crate) use emu::EmuUpArgs;
+pub(crate) use explore::ExploreArgs;
 pub(crate) use import::{ImportCommand, NatigArgs};
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Write tables of stored answers as CSV, JSON or Parquet, without running the scenario again
     Export(ExportArgs),
+    /// Open a page in the browser: a scenario with sliders, or the points of stored results
+    Explore(ExploreArgs),
     /// Find the cheapest configuration that meets limits: number of aggregators, TCP, link rates
     Plan(PlanArgs),
     /// Reproduce the experiments of a paper and check every published figure; without a name, list

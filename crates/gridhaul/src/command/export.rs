@@ -62,7 +62,7 @@ fn write(file: &Path, bytes: &[u8], quiet: bool) -> Result<(), CommandError> {
 }
 
 /// The files with answers: the given file, or those of a results folder, `answer.json` first.
-fn answer_files(results: &Path) -> Result<Vec<PathBuf>, CommandError> {
+pub(super) fn answer_files(results: &Path) -> Result<Vec<PathBuf>, CommandError> {
     if !results.is_dir() {
         return Ok(vec![results.to_owned()]);
     }
@@ -88,7 +88,7 @@ fn answer_files(results: &Path) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 /// The name of the results: that of the folder.
-fn label(results: &Path) -> String {
+pub(super) fn label(results: &Path) -> String {
     if results.is_dir() {
         return scenario_name(&results.join("scenario.toml"));
     }

@@ -176,6 +176,7 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
         if RUN_BY_THE_RELAY.iter().any(|page| file.ends_with(page))
             || crate::kernel::runs(file, line)
             || crate::emu::runs(line)
+            || crate::explore::runs(line)
             // A program of its own, whose tests run these commands
             // (crates/gridhaul-measure/tests/documents.rs).
             || line.starts_with("gridhaul measure ")

@@ -2,12 +2,13 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "run",
     "sweep",
     "merge",
     "compare",
     "export",
+    "explore",
     "plan",
     "paper",
     "import",

@@ -5,6 +5,7 @@ mod agreement;
 mod documents;
 mod emu;
 mod examples;
+mod explore;
 mod export;
 mod help;
 mod import;

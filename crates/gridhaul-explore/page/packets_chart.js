@@ -1,0 +1,316 @@
+// A time-sequence diagram on a canvas. Each layer is a list of ranges of the stream over time; where a
+// column of pixels has several, their extent is drawn, so that the time of a frame depends on the
+// width of the canvas and not on the number of packets.
+
+import { ticks } from "./chart.js";
+import { digits, prefixOf } from "./format.js";
+
+/** Ranges that are summarised by one node of the next level. */
+const FAN = 16;
+
+/** Space around the diagram, in CSS pixels. */
+const MARGIN = { left: 66, right: 14, top: 14, bottom: 38 };
+
+/** Ranges in order of time, with the extent of groups of 16, 256, ... of them. */
+export class Ranges {
+  constructor(time, start, end) {
+    Object.assign(this, { time, start, end });
+    this.levels = [{ low: start, high: end }];
+    while (this.levels.at(-1).low.length > FAN) this.levels.push(summary(this.levels.at(-1)));
+  }
+
+  get length() { return this.time.length; }
+
+  /** Index of the first range at or after a time. */
+  indexAt(time) {
+    let [low, high] = [0, this.time.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.time[middle] < time) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  /** The lowest start and the highest end of the ranges from `first` to before `end`. */
+  extent(first, end) {
+    const found = { low: Infinity, high: -Infinity };
+    const join = ({ low, high }, from, to) => {
+      for (let index = from; index < to; index += 1) {
+        if (low[index] < found.low) found.low = low[index];
+        if (high[index] > found.high) found.high = high[index];
+      }
+    };
+    let [from, to, level] = [first, end, 0];
+    while (to - from > 2 * FAN && level + 1 < this.levels.length) {
+      const [inner, outer] = [Math.ceil(from / FAN), Math.floor(to / FAN)];
+      join(this.levels[level], from, inner * FAN);
+      join(this.levels[level], outer * FAN, to);
+      [from, to, level] = [inner, outer, level + 1];
+    }
+    join(this.levels[level], from, to);
+    return found;
+  }
+}
+
+function summary({ low, high }) {
+  const count = Math.ceil(low.length / FAN);
+  const level = { low: new Float64Array(count).fill(Infinity), high: new Float64Array(count).fill(-Infinity) };
+  for (let index = 0; index < low.length; index += 1) {
+    const group = Math.floor(index / FAN);
+    if (low[index] < level.low[group]) level.low[group] = low[index];
+    if (high[index] > level.high[group]) level.high[group] = high[index];
+  }
+  return level;
+}
+
+/** Layers by name: colour, heading, and how a range is drawn. */
+export const LAYERS = {
+  window: { colour: 7, heading: "offered window", dash: [6, 3] },
+  first: { colour: 0, heading: "segment" },
+  sack: { colour: 3, heading: "SACK", dash: [2, 2] },
+  acks: { colour: 2, heading: "acknowledgement" },
+  retransmissions: { colour: 1, heading: "retransmission", width: 3 },
+  lost: { colour: 6, heading: "marked lost" },
+  timeouts: { colour: 4, heading: "timeout" },
+};
+
+/** The diagram of a trace: `layers` has the ranges by name, `timeouts` and `lost` are events. */
+export class PacketsChart {
+  constructor(layers, events, duration) {
+    Object.assign(this, { layers, events, duration });
+    this.hidden = new Set();
+    this.range = [0, duration];
+  }
+
+  /** Shows a range of time, within the run. */
+  show(from, to) {
+    const width = Math.min(Math.max(to - from, 1e-5), this.duration);
+    const start = Math.min(Math.max(from, 0), this.duration - width);
+    this.range = [start, start + width];
+  }
+
+  zoom(factor, at = (this.range[0] + this.range[1]) / 2) {
+    const [from, to] = this.range;
+    this.show(at - (at - from) * factor, at + (to - at) * factor);
+  }
+
+  move(share) {
+    const [from, to] = this.range;
+    this.show(from + (to - from) * share, to + (to - from) * share);
+  }
+
+  /** The geometry of a frame: scales, and for each layer vertical lines (x, y, y) and steps. */
+  frame(width, height) {
+    const [from, to] = this.range;
+    const plot = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
+    const shown = (name) => this.layers[name] && !this.hidden.has(name);
+    let [low, high] = [Infinity, -Infinity];
+    for (const name of ["first", "retransmissions", "sack"]) {
+      if (!shown(name)) continue;
+      const ranges = this.layers[name];
+      const found = ranges.extent(ranges.indexAt(from), ranges.indexAt(to));
+      [low, high] = [Math.min(low, found.low), Math.max(high, found.high)];
+    }
+    if (shown("acks")) {
+      const acks = this.layers.acks;
+      const [first, end] = [Math.max(0, acks.indexAt(from) - 1), acks.indexAt(to)];
+      if (end > first) [low, high] = [Math.min(low, acks.start[first]), Math.max(high, acks.start[end - 1])];
+    }
+    if (!(high >= low)) [low, high] = [0, 1];
+    const room = (high - low || 1460) * 0.04;
+    [low, high] = [Math.max(0, low - room), high + room];
+    const x = (time) => plot.left + (plot.right - plot.left) * (time - from) / (to - from);
+    const y = (position) => plot.bottom - (plot.bottom - plot.top) * (position - low) / (high - low);
+    const lines = {};
+    for (const name of ["first", "sack", "retransmissions"]) if (shown(name)) lines[name] = this.verticals(this.layers[name], plot, x, y);
+    if (shown("acks")) lines.acks = this.steps(this.layers.acks, "start", plot, x, y);
+    if (shown("window")) lines.window = this.steps(this.layers.acks, "end", plot, x, y);
+    return { plot, x, y, low, high, from, to, lines };
+  }
+
+  /** A line for each range, or for each column of pixels with several. */
+  verticals(ranges, plot, x, y) {
+    const [from, to] = this.range;
+    const [first, end] = [ranges.indexAt(from), ranges.indexAt(to)];
+    const columns = Math.max(1, Math.round(plot.right - plot.left));
+    const lines = [];
+    if (end - first <= 2 * columns) {
+      for (let index = first; index < end; index += 1) lines.push(x(ranges.time[index]), y(ranges.start[index]), y(ranges.end[index]));
+      return lines;
+    }
+    let at = first;
+    for (let column = 1; column <= columns && at < end; column += 1) {
+      const next = Math.min(end, ranges.indexAt(from + (to - from) * column / columns));
+      if (next > at) {
+        const { low, high } = ranges.extent(at, next);
+        lines.push(plot.left + column - 0.5, y(low), y(high));
+      }
+      at = next;
+    }
+    return lines;
+  }
+
+  /** Points of a staircase: the position is valid until the next acknowledgement. */
+  steps(ranges, side, plot, x, y) {
+    const [from, to] = this.range;
+    const values = ranges[side];
+    const [first, end] = [Math.max(0, ranges.indexAt(from) - 1), ranges.indexAt(to)];
+    const columns = Math.max(1, Math.round(plot.right - plot.left));
+    const points = [];
+    const clipped = (value) => Math.min(Math.max(y(value), plot.top), plot.bottom);
+    const push = (at, value) => {
+      if (points.length) points.push(at, points.at(-1));
+      points.push(at, clipped(value));
+    };
+    if (end - first <= 2 * columns) {
+      for (let index = first; index < end; index += 1) push(Math.max(plot.left, x(ranges.time[index])), values[index]);
+    } else {
+      for (let column = 0; column <= columns; column += 1) {
+        const index = Math.min(end, ranges.indexAt(from + (to - from) * column / columns)) - 1;
+        if (index >= 0) push(plot.left + column, values[index]);
+      }
+    }
+    if (points.length) points.push(plot.right, points.at(-1));
+    return points;
+  }
+
+  /** Events in the range. */
+  visibleEvents() {
+    const [from, to] = this.range;
+    return this.events.filter(({ time_s: time }) => time >= from && time < to);
+  }
+
+  /** Draws a frame with a pen. */
+  draw(pen, width, height) {
+    const frame = this.frame(width, height);
+    drawAxes(pen, frame, width, height);
+    for (const [name, { colour, dash, width: thickness }] of Object.entries(LAYERS)) {
+      const numbers = frame.lines[name];
+      if (!numbers) continue;
+      if (name === "acks" || name === "window") pen.polyline(numbers, { colour, dash, width: 1.4 });
+      else pen.verticals(numbers, { colour, dash, width: thickness ?? 1.4 });
+    }
+    this.drawEvents(pen, frame);
+  }
+
+  /** Crosses for segments that are marked lost, dashed lines for timeouts; at most one a column. */
+  drawEvents(pen, { plot, x, y, low, high }) {
+    const columns = new Set();
+    for (const event of this.visibleEvents()) {
+      const at = x(event.time_s);
+      const name = event.event === "segments_lost" ? "lost" : event.event === "timer_expired" ? "timeouts" : null;
+      const key = `${name} ${Math.round(at)}`;
+      if (!name || this.hidden.has(name) || columns.has(key)) continue;
+      columns.add(key);
+      if (name === "timeouts") {
+        pen.polyline([at, plot.top, at, plot.bottom], { colour: LAYERS.timeouts.colour, dash: [3, 3], width: 1.2 });
+        pen.text(event.timer === "retransmission" ? "RTO" : TIMERS[event.timer] ?? "", at + 3, plot.top + 11, "left");
+      } else {
+        const position = event.first_seq === null ? (low + high) / 2 : Math.min(Math.max(event.first_seq, low), high);
+        pen.cross(at, y(position), { colour: LAYERS.lost.colour });
+      }
+    }
+  }
+}
+
+/** Names of timers in the diagram. */
+const TIMERS = { tail_loss_probe: "TLP", reordering: "RACK", persist: "persist" };
+
+function drawAxes(pen, { plot, x, y, low, high, from, to }, width, height) {
+  const [bytes, bytesPrefix] = prefixOf(high, "B");
+  const [seconds, secondsPrefix] = prefixOf(to - from < 0.2 && to < 10 ? to - from : Math.max(to - from, 1), "s");
+  for (const tick of ticks(low / bytes, high / bytes, 6)) {
+    const at = y(tick * bytes);
+    pen.polyline([plot.left, at, plot.right, at], { colour: "grid", width: 1 });
+    pen.text(digits(tick, 6), plot.left - 6, at + 4, "right");
+  }
+  for (const tick of ticks(from / seconds, to / seconds, Math.max(3, Math.floor(width / 130)))) {
+    const at = x(tick * seconds);
+    pen.polyline([at, plot.bottom, at, plot.bottom + 5], { colour: "grid", width: 1 });
+    pen.text(digits(tick, 7), at, plot.bottom + 18, "center");
+  }
+  pen.text(`${bytesPrefix}B`, 4, 12, "left");
+  pen.text(`time in ${secondsPrefix}s`, (plot.left + plot.right) / 2, height - 5, "center");
+}
+
+/** A pen for a canvas, whose context has the scale of CSS pixels. */
+export class CanvasPen {
+  constructor(context, colours) { Object.assign(this, { context, colours }); }
+
+  stroke({ colour, dash = [], width = 1 }) {
+    this.context.strokeStyle = this.colours[colour];
+    this.context.setLineDash(dash);
+    this.context.lineWidth = width;
+    this.context.stroke();
+  }
+
+  verticals(numbers, style) {
+    const { context } = this;
+    context.beginPath();
+    for (let index = 0; index < numbers.length; index += 3) {
+      context.moveTo(numbers[index], numbers[index + 1] + 0.5);
+      context.lineTo(numbers[index], numbers[index + 2] - 0.5);
+    }
+    this.stroke(style);
+  }
+
+  polyline(points, style) {
+    const { context } = this;
+    context.beginPath();
+    for (let index = 0; index < points.length; index += 2) context.lineTo(points[index], points[index + 1]);
+    this.stroke(style);
+  }
+
+  cross(x, y, style) {
+    this.context.beginPath();
+    for (const [a, b] of [[-4, -4], [-4, 4]]) { this.context.moveTo(x + a, y + b); this.context.lineTo(x - a, y - b); }
+    this.stroke({ ...style, width: 1.8 });
+  }
+
+  text(text, x, y, align) {
+    const { context } = this;
+    context.fillStyle = this.colours.weak;
+    context.font = "12px Helvetica, Arial, sans-serif";
+    context.textAlign = align;
+    context.fillText(text, x, y);
+  }
+}
+
+/** A pen for a file. */
+export class SvgPen {
+  constructor() { this.parts = []; }
+
+  path(d, { colour, dash = [], width = 1 }) {
+    const name = colour === "grid" ? "gh-grid" : `gh-s${colour}`;
+    const dashes = dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
+    this.parts.push(`<path class="${name}" fill="none" stroke="currentColor" stroke-width="${width}"${dashes} d="${d}"/>`);
+  }
+
+  verticals(numbers, style) {
+    let d = "";
+    for (let index = 0; index < numbers.length; index += 3) {
+      d += `M${numbers[index].toFixed(1)} ${(numbers[index + 1] + 0.5).toFixed(1)}V${(numbers[index + 2] - 0.5).toFixed(1)}`;
+    }
+    this.path(d, style);
+  }
+
+  polyline(points, style) {
+    let d = "";
+    for (let index = 0; index < points.length; index += 2) d += `${index ? "L" : "M"}${points[index].toFixed(1)} ${points[index + 1].toFixed(1)}`;
+    this.path(d, style);
+  }
+
+  cross(x, y, style) {
+    this.path(`M${(x - 4).toFixed(1)} ${(y - 4).toFixed(1)}l8 8m0 -8l-8 8`, { ...style, width: 1.8 });
+  }
+
+  text(text, x, y, align) {
+    const anchor = { left: "start", center: "middle", right: "end" }[align];
+    this.parts.push(`<text class="gh-weak" fill="currentColor" font-size="12" x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${text}</text>`);
+  }
+
+  document(width, height, title) {
+    return `<svg xmlns="http://www.w3.org/2000/svg" class="gh-chart" viewBox="0 0 ${width} ${height}" font-family="Helvetica, Arial, sans-serif">`
+      + `<title>${title}</title><rect class="gh-bg" width="${width}" height="${height}" fill="#ffffff"/>${this.parts.join("")}</svg>`;
+  }
+}

@@ -1,0 +1,75 @@
+//! Runs that a later request replaces.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Whether a run is to end, because a later request of the same page replaces it.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Whether the run is to end.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The latest run of each place of a page, such as one of the two variants that it draws.
+#[derive(Debug, Default)]
+pub(crate) struct LatestRuns(Mutex<VecDeque<(String, Cancellation)>>);
+
+/// Number of places that are kept. The run of a place beyond that is not cancelled, and ends by
+/// itself.
+const PLACES_MAX: usize = 64;
+
+impl LatestRuns {
+    /// Begins a run in a place, and cancels the run that is in progress there.
+    pub(crate) fn begin(&self, place: &str) -> Cancellation {
+        let mut runs = self.lock();
+        runs.retain(|(other, run)| {
+            if other == place {
+                run.cancel();
+            }
+            other != place
+        });
+        if runs.len() >= PLACES_MAX {
+            runs.pop_front();
+        }
+        let run = Cancellation::default();
+        runs.push_back((place.to_owned(), run.clone()));
+        run
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Cancellation)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_run_cancels_the_one_in_its_place_only() {
+        let runs = LatestRuns::default();
+        let [first, other] = ["a", "b"].map(|place| runs.begin(place));
+        let second = runs.begin("a");
+        assert!(first.is_cancelled());
+        assert!(!second.is_cancelled() && !other.is_cancelled());
+    }
+
+    #[test]
+    fn the_number_of_places_is_bounded() {
+        let runs = LatestRuns::default();
+        for place in 0..10 * PLACES_MAX {
+            runs.begin(&place.to_string());
+        }
+        assert_eq!(runs.lock().len(), PLACES_MAX);
+    }
+}

@@ -1,0 +1,200 @@
+//! The answers to requests.
+
+use serde::Serialize;
+
+use crate::access::Access;
+use crate::assets;
+use crate::cancellation::LatestRuns;
+use crate::http::{Request, Response};
+use crate::packets_view::{self, PacketsRequest};
+use crate::results_view;
+use crate::runner::{RunFailure, Runner};
+use crate::scenario_view::{self, RunRequest};
+use crate::subject::Subject;
+
+/// A page with its scenario and results.
+pub struct Explorer {
+    access: Access,
+    subject: Subject,
+    runner: Box<dyn Runner>,
+    runs: LatestRuns,
+}
+
+/// The first answer to a page.
+#[derive(Serialize)]
+struct Opening<'a> {
+    gridhaul: &'static str,
+    scenario: scenario_view::Description<'a>,
+    results: Option<results_view::Description<'a>>,
+}
+
+impl Explorer {
+    /// A page about a subject.
+    #[must_use]
+    pub fn new(access: Access, subject: Subject, runner: Box<dyn Runner>) -> Self {
+        Self { access, subject, runner, runs: LatestRuns::default() }
+    }
+
+    /// The answer to a request. A run takes as long as on the command line, unless a later request
+    /// cancels it.
+    pub fn handle(&self, request: &Request) -> Response {
+        let path = match self.access.path(request) {
+            Ok(path) => path,
+            Err(refusal) => return refusal,
+        };
+        match (&*request.method, path) {
+            ("GET", "api/subject") => Response::json("200 OK", &self.opening()),
+            ("POST", "api/run") => self.run(request),
+            ("POST", "api/packets") => self.packets(request),
+            ("GET", "api/results/table") => self.table(request),
+            ("GET", path) => assets::file(path)
+                .unwrap_or_else(|| Response::text("404 Not Found", "there is no such file")),
+            _ => Response::text("405 Method Not Allowed", "the methods are GET and POST"),
+        }
+    }
+
+    fn opening(&self) -> Opening<'_> {
+        Opening {
+            gridhaul: env!("CARGO_PKG_VERSION"),
+            scenario: scenario_view::Description::of(&self.subject),
+            results: self.subject.results.as_ref().map(results_view::Description::of),
+        }
+    }
+
+    fn run(&self, request: &Request) -> Response {
+        let request: RunRequest = match serde_json::from_slice(&request.body) {
+            Ok(request) => request,
+            Err(error) => return refused(&error.to_string()),
+        };
+        let cancellation = self.runs.begin(&request.place);
+        let result = scenario_view::run(&self.subject, &request, &*self.runner, &cancellation);
+        result.map_or_else(failed, |result| Response::json("200 OK", &result))
+    }
+
+    fn packets(&self, request: &Request) -> Response {
+        let request: PacketsRequest = match serde_json::from_slice(&request.body) {
+            Ok(request) => request,
+            Err(error) => return refused(&error.to_string()),
+        };
+        let cancellation = self.runs.begin(&request.place);
+        packets_view::packets(&self.subject, &request, &*self.runner, &cancellation)
+            .unwrap_or_else(failed)
+    }
+
+    fn table(&self, request: &Request) -> Response {
+        let Some(results) = &self.subject.results else {
+            return Response::text("404 Not Found", "this page has no results");
+        };
+        let parameter = |name| request.parameter(name).unwrap_or_default();
+        match results_view::table(results, &parameter("table"), &parameter("only")) {
+            Ok(table) => Response::json("200 OK", &table),
+            Err(message) => refused(&message),
+        }
+    }
+}
+
+/// The answer to a request whose run has none.
+fn failed(failure: RunFailure) -> Response {
+    match failure {
+        RunFailure::Refused(message) => refused(&message),
+        RunFailure::Cancelled => {
+            Response::text("409 Conflict", "a later request has replaced this one")
+        }
+    }
+}
+
+/// The answer to a request that is permitted and not valid.
+fn refused(message: &str) -> Response {
+    Response::text("422 Unprocessable Content", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::Scenario;
+    use gridhaul_scenario::answer::Answer;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Cancellation, Changes, RunBackend};
+
+    /// Refuses all changes, and answers no scenario.
+    struct Refusing;
+
+    impl Runner for Refusing {
+        fn change(&self, scenario: &Scenario, changes: &Changes) -> Result<Scenario, String> {
+            match changes.settings.first() {
+                Some(setting) => Err(format!("there is no key {setting}")),
+                None => Ok(scenario.clone()),
+            }
+        }
+
+        fn run(
+            &self,
+            _: &Scenario,
+            _: RunBackend,
+            cancellation: &Cancellation,
+        ) -> Result<Answer, RunFailure> {
+            assert!(!cancellation.is_cancelled());
+            Err(RunFailure::Cancelled)
+        }
+    }
+
+    fn answer(method: &str, path: &str, body: &str) -> (&'static str, String) {
+        let explorer = Explorer::new(
+            Access::new("secret".to_owned(), 8123),
+            Subject::example().unwrap(),
+            Box::new(Refusing),
+        );
+        let length = body.len();
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nContent-Type: \
+             application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        let response = explorer.handle(&Request::read(&mut text.as_bytes()).unwrap());
+        (response.status, String::from_utf8(response.body).unwrap())
+    }
+
+    #[test]
+    fn nothing_is_served_without_the_token() {
+        for path in ["/", "/index.html", "/api/subject", "/api/run", "/public/main.js"] {
+            for method in ["GET", "POST", "HEAD", "OPTIONS"] {
+                let (status, body) = answer(method, path, "");
+                assert_eq!(status, "403 Forbidden", "{method} {path}: {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_and_its_files_are_served() {
+        let (status, page) = answer("GET", "/secret/", "");
+        assert_eq!(status, "200 OK");
+        for name in page.split("src=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            assert_eq!(answer("GET", &format!("/secret/{name}"), "").0, "200 OK", "{name}");
+        }
+        assert_eq!(answer("GET", "/secret/other", "").0, "404 Not Found");
+        assert_eq!(answer("PUT", "/secret/", "").0, "405 Method Not Allowed");
+    }
+
+    #[test]
+    fn a_run_that_is_refused_has_the_message_of_the_command_line() {
+        let (status, body) = answer("POST", "/secret/api/run", r#"{"settings": ["a=1"]}"#);
+        assert_eq!((status, &*body), ("422 Unprocessable Content", "there is no key a=1\n"));
+        let (status, _) = answer("POST", "/secret/api/run", "no JSON");
+        assert_eq!(status, "422 Unprocessable Content");
+        assert_eq!(answer("POST", "/secret/api/run", "{}").0, "409 Conflict");
+    }
+
+    #[test]
+    fn the_subject_lists_what_can_be_changed() {
+        let (status, body) = answer("GET", "/secret/api/subject", "");
+        assert_eq!(status, "200 OK");
+        let subject: Value = serde_json::from_str(&body).unwrap();
+        let controls = subject["scenario"]["controls"].as_array().unwrap();
+        let ids: Vec<_> = controls.iter().map(|control| control["id"].as_str().unwrap()).collect();
+        for id in ["link.feeder.rate", "link.feeder.delay", "link.feeder.loss"] {
+            assert!(ids.contains(&id), "{ids:?}");
+        }
+        assert!(subject["results"].is_null());
+        assert_eq!(answer("GET", "/secret/api/results/table", "").0, "404 Not Found");
+    }
+}

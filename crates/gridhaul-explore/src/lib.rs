@@ -1,0 +1,31 @@
+//! The page of `gridhaul explore`: a scenario with sliders, whose runs are drawn at once, the
+//! packets of a connection, and the points of stored results.
+//!
+//! [`Explorer::handle`] answers a request without I/O; [`serve`] connects it to a socket. The
+//! program passes a [`Runner`], so that this crate depends on no backend. The files of the page
+//! are part of the program, and the page loads nothing from elsewhere.
+//!
+//! Only pages of this server can use it: see [`Access`].
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod assets;
+mod cancellation;
+mod command;
+mod explorer;
+mod http;
+mod packets_view;
+mod results_view;
+mod runner;
+mod scenario_view;
+mod server;
+mod subject;
+
+pub use access::{Access, token};
+pub use cancellation::Cancellation;
+pub use explorer::Explorer;
+pub use http::{Request, Response};
+pub use runner::{Changes, RunBackend, RunFailure, Runner};
+pub use server::serve;
+pub use subject::{Results, Subject};
