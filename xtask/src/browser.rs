@@ -1,5 +1,5 @@
-//! `cargo xtask browser`: the status page of the relay and the page of `gridhaul explore` in headless
-//! Chromium, whose installation would take too much of CI.
+//! `cargo xtask browser`: the status page of the relay and the page of `gridhaul explore` in
+//! headless Chromium, whose installation would take too much of CI.
 
 use anyhow::ensure;
 

@@ -35,7 +35,8 @@ export function ticks(low, high, count) {
  */
 export function lineChart({ title, description, unit, xUnit = "s", xLabel = "time", xTicks = null, lines, levels = [], width = 480 }) {
   const plot = { left: MARGIN.left, top: MARGIN.top, right: width - MARGIN.right, bottom: MARGIN.top + HEIGHT };
-  const known = lines.flatMap((line) => line.y.filter((value) => value !== null));
+  const withError = (line) => line.y.map((value, index) => (value === null ? null : value + (line.error?.[index] ?? 0)));
+  const known = lines.flatMap((line) => withError(line).filter((value) => value !== null));
   const largest = reduceMax([0, ...levels.map((level) => level.y)].concat(known));
   const xs = lines.flatMap((line) => [line.x[0], line.x.at(-1), ...line.x.length < 500 ? line.x : []]).filter(Number.isFinite);
   const [xLow, xHigh] = xTicks ? [-0.5, xTicks.length - 0.5] : [Math.min(...xs, xLabel === "time" ? 0 : Infinity), Math.max(...xs)];
@@ -83,7 +84,7 @@ function drawn(line, atX, atY) {
       if (value === null) return;
       const [x, y] = [atX(line.x[index]).toFixed(1), atY(value).toFixed(1)];
       const error = line.error?.[index];
-      if (error) out += `<path class="gh-s${line.colour}" fill="none" stroke="currentColor" d="M${x} ${atY(value - error).toFixed(1)}V${atY(value + error).toFixed(1)}"/>`;
+      if (error) out += `<path class="gh-s${line.colour}" fill="none" stroke="currentColor" d="M${x} ${atY(Math.max(0, value - error)).toFixed(1)}V${atY(value + error).toFixed(1)}"/>`;
       out += `<path class="gh-s${line.colour}" fill="currentColor" transform="translate(${x} ${y})" d="${marker}"/>`;
     });
   }

@@ -208,7 +208,7 @@ class ResultsView {
     const body = rows.map((row) => {
       const line = document.createElement("tr");
       const change = base ? (values[row] / base - 1) * 100 : null;
-      const text = row === rows[0] ? "reference" : change === null ? "–" : `${change > 0 ? "+" : ""}${change.toFixed(1)} %`;
+      const text = row === rows[0] ? "reference" : change === null ? "–" : `${change > 0 ? "+" : ""}${change.toFixed(1)} %`.replace("-", "−");
       const name = cell("th", this.nameOf(row));
       name.scope = "row";
       line.append(name, cell("td", withUnit(values[row], info.unit), "n"), cell("td", text, "n"));

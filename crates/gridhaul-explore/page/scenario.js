@@ -93,7 +93,7 @@ class ScenarioView {
   start() {
     const { scenario, state } = this;
     const note = scenario.is_first_point ? "The sweep of the file is left out: this is its first point. " : "";
-    byId("description").textContent = note + scenario.description.split("\n\n")[0];
+    byId("description").textContent = note + scenario.description.split("\n\n")[0].replaceAll("`", "");
     this.controls = makeControls(byId("groups"), scenario.controls, (id, text) => {
       if (text === null) delete state.values[id];
       else state.values[id] = text;

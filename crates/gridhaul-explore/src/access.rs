@@ -1,4 +1,4 @@
-//! Who may use the server: pages of its own that were opened with its token.
+//! Rules of access to the server: only its own page, opened with its token, may use it.
 //!
 //! A page of another site cannot use it, for four reasons, each of which suffices for most attacks:
 //! the path of every request contains the token; the header `Host` must be an address of this

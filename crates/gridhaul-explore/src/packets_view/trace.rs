@@ -13,7 +13,7 @@ pub(super) struct Ranges {
     pub(super) end: Vec<f64>,
 }
 
-/// What the sender sends and receives. Positions are relative: SYN is 0, data begins at 1.
+/// Packets that the sender sends and receives. Positions are relative: SYN is 0, data begins at 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Trace {
     pub(super) first_transmissions: Ranges,

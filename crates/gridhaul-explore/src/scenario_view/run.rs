@@ -23,7 +23,7 @@ pub(crate) struct RunRequest {
     replications: Option<u32>,
 }
 
-/// What a page draws.
+/// The answers and series that a page draws.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunResult {
     /// The command that prints the answers.

@@ -40,14 +40,14 @@ impl Browser {
         let output = BufReader::new(output);
         let session = Value::Null;
         let mut browser = Self { process, input, output, session, last: 0, _folder: folder };
-        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let target = browser.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        browser.session = browser.call("Target.attachToTarget", attach)["sessionId"].clone();
+        browser.session = browser.call("Target.attachToTarget", &attach)["sessionId"].clone();
         browser
     }
 
     /// The result of a command of the protocol.
-    fn call(&mut self, method: &str, parameters: Value) -> Value {
+    fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({ "id": self.last, "method": method, "params": parameters });
         if !self.session.is_null() {
@@ -72,21 +72,21 @@ impl Browser {
         let size = json!({
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600,
         });
-        self.call("Emulation.setDeviceMetricsOverride", size);
+        self.call("Emulation.setDeviceMetricsOverride", &size);
         let scheme = if is_dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
-        self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
+        self.call("Emulation.setEmulatedMedia", &json!({ "features": [feature] }));
     }
 
     fn open(&mut self, url: &str) {
-        self.call("Page.navigate", json!({ "url": url }));
+        self.call("Page.navigate", &json!({ "url": url }));
     }
 
     /// The value of an expression in the page; promises are awaited.
     fn evaluate(&mut self, expression: &str) -> Value {
         let parameters =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let result = self.call("Runtime.evaluate", parameters);
+        let result = self.call("Runtime.evaluate", &parameters);
         assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
         result["result"]["value"].clone()
     }
