@@ -282,7 +282,7 @@ impl XAxis {
         };
         match key.rsplit('.').next() {
             Some("rate") => "bit/s",
-            Some("delay" | "every" | "on" | "off" | "spread" | "jitter") => "s",
+            Some("delay" | "every" | "on" | "off" | "spread" | "jitter" | "warmup") => "s",
             _ => "",
         }
     }
