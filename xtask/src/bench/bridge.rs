@@ -29,10 +29,10 @@ const ADDED_LATENCY: Bounds = Bounds::at_most(100.0, 150.0);
 
 /// Memory of an idle connection.
 const MEMORY: [(&str, Bounds); 4] = [
-    ("reflect", Bounds::at_most(1_500.0, 1_950.0)),
-    ("spoof", Bounds::at_most(1_500.0, 1_450.0)),
-    ("snoop", Bounds::at_most(1_500.0, 1_050.0)),
-    ("ack", Bounds::at_most(1_500.0, 950.0)),
+    ("reflect", Bounds::at_most(1_500.0, 1_500.0)),
+    ("spoof", Bounds::at_most(1_500.0, 1_250.0)),
+    ("snoop", Bounds::at_most(1_500.0, 900.0)),
+    ("ack", Bounds::at_most(1_500.0, 800.0)),
 ];
 
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {

@@ -241,8 +241,8 @@ pub trait Proxy: fmt::Debug + Send + Sync {
 
 /// Memory of an idle connection: a relay has up to a million of them.
 const _: () = {
-    assert!(size_of::<Reflect>() <= 88);
-    assert!(size_of::<coupling::Coupling>() <= 360);
+    assert!(size_of::<Reflect>() <= 64);
+    assert!(size_of::<coupling::Coupling>() <= 328);
     assert!(size_of::<spoof::StoringRelay>() <= 656);
     assert!(size_of::<Snoop>() <= 456);
     assert!(size_of::<AckFilter>() <= 184);

@@ -18,10 +18,6 @@ impl OutgoingQueue {
         self.0.push_back(outgoing);
     }
 
-    pub(super) fn extend(&mut self, outgoing: impl IntoIterator<Item = Outgoing>) {
-        self.0.extend(outgoing);
-    }
-
     #[inline]
     pub(super) fn pop_front(&mut self) -> Option<Outgoing> {
         let next = self.0.pop_front()?;

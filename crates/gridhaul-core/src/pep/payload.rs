@@ -11,6 +11,7 @@
 //! of single bytes would otherwise cost a hundred bytes of memory for each.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -27,28 +28,30 @@ const JOINED: usize = 2048;
 pub struct Payload {
     /// Chunks by the position of their first byte. They do not overlap, and none is empty.
     chunks: BTreeMap<u64, Bytes>,
-    bytes: usize,
-    limit: usize,
+    bytes: u32,
+    limit: u32,
     /// Everything before this position is released.
     released: u64,
-    /// A position and its sequence number, from which other positions are computed.
-    reference: Option<(u64, u32)>,
+    /// A position from which others are computed. The sequence number of a byte is the lower half
+    /// of its position.
+    reference: Option<NonZeroU64>,
 }
 
-/// Position of the first sequence number, so that earlier ones have a position as well.
-const FIRST_POSITION: u64 = 1 << 32;
+/// Upper half of the first position, so that earlier sequence numbers have a position as well.
+const FIRST_POSITION: NonZeroU64 = NonZeroU64::new(1 << 32).unwrap();
 
 impl Payload {
-    /// An empty buffer for at most `limit` bytes.
+    /// An empty buffer for at most `limit` bytes, and for less than 4 GiB.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
+        let limit = if limit > u32::MAX as usize { u32::MAX } else { limit as u32 };
         Self { chunks: BTreeMap::new(), bytes: 0, limit, released: 0, reference: None }
     }
 
     /// Number of stored bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.bytes
+        self.bytes as usize
     }
 
     /// Whether no bytes are stored.
@@ -71,20 +74,19 @@ impl Payload {
                 continue;
             }
             let gap_end = self.chunks.range(at..).next().map_or(end, |(&start, _)| start.min(end));
-            let free = (self.limit - self.bytes) as u64;
+            let free = u64::from(self.limit - self.bytes);
             let part_end = gap_end.min(at.saturating_add(free));
             self.add(at, data.slice((at - begin) as usize..(part_end - begin) as usize));
             at = part_end;
         }
-        self.bytes - before
+        (self.bytes - before) as usize
     }
 
     /// The `len` bytes from this sequence number on, in slices; `None` unless all of them are
     /// stored.
     #[must_use]
     pub fn read(&self, seq: u32, len: usize) -> Option<impl Iterator<Item = &[u8]>> {
-        let (position, reference) = self.reference?;
-        let begin = closest_position(position, reference, seq);
+        let begin = closest_position(self.reference?, seq);
         let end = begin + len as u64;
         let mut at = begin;
         while at < end {
@@ -111,7 +113,7 @@ impl Payload {
             if ahead == 0 {
                 break;
             }
-            self.bytes -= ahead;
+            self.bytes -= ahead as u32;
             if ahead == entry.get().len() {
                 entry.remove();
                 continue;
@@ -129,9 +131,9 @@ impl Payload {
 
     /// The position of a sequence number, which becomes the reference for the next one.
     fn position(&mut self, seq: u32) -> u64 {
-        let (position, reference) = *self.reference.get_or_insert((FIRST_POSITION, seq));
-        let position = closest_position(position, reference, seq);
-        self.reference = Some((position, seq));
+        let reference = self.reference.unwrap_or(FIRST_POSITION | u64::from(seq));
+        let position = closest_position(reference, seq);
+        self.reference = NonZeroU64::new(position);
         position
     }
 
@@ -144,7 +146,7 @@ impl Payload {
 
     /// Adds a chunk that does not overlap another.
     fn add(&mut self, position: u64, data: Bytes) {
-        self.bytes += data.len();
+        self.bytes += data.len() as u32;
         if data.len() >= SHORT {
             self.chunks.insert(position, data);
             return;
@@ -168,9 +170,11 @@ impl Payload {
     }
 }
 
-/// The position of a sequence number that is closest to a position whose number is known.
-fn closest_position(position: u64, reference: u32, seq: u32) -> u64 {
-    position.wrapping_add_signed(i64::from(seq.wrapping_sub(reference).cast_signed()))
+/// The position of a sequence number that is closest to another position.
+fn closest_position(reference: NonZeroU64, seq: u32) -> u64 {
+    let reference = reference.get();
+    let distance = seq.wrapping_sub(reference as u32).cast_signed();
+    reference.wrapping_add_signed(i64::from(distance))
 }
 
 #[cfg(test)]

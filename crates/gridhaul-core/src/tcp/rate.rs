@@ -50,6 +50,13 @@ impl RateAccount {
         self.stamps.push_back(stamp);
     }
 
+    /// Frees the memory of the stamps after all segments were acknowledged.
+    pub(super) fn release_spare(&mut self) {
+        if self.stamps.is_empty() {
+            self.stamps = VecDeque::new();
+        }
+    }
+
     /// A probe of a closed window becomes outstanding; it carries no rate information.
     pub(super) fn on_probe(&mut self) {
         self.stamps.push_back(RateStamp::default());

@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "the bridge runs in real time")]
 
 #[path = "../../tests/memory/frames.rs"]
+#[expect(dead_code, reason = "the transfers of a test")]
 mod frames;
 mod latency;
 mod memory;

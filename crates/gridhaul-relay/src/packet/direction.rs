@@ -43,7 +43,7 @@ pub(super) struct LowerHeaders {
 }
 
 const _: () = assert!(size_of::<Option<LowerHeaders>>() <= 36);
-const _: () = assert!(size_of::<Direction>() <= 120);
+const _: () = assert!(size_of::<Direction>() <= 96);
 
 /// The two bits of the traffic class for ECN (RFC 3168, section 5).
 const ECN: u8 = 0b11;

@@ -23,6 +23,7 @@ mod handshake;
 pub(crate) mod io;
 mod joining;
 mod key;
+mod key_index;
 mod output;
 mod path_mtu;
 mod rule;

@@ -7,13 +7,14 @@ use gridhaul_scenario::units::Instant;
 
 use super::connection::{Connection, Limits};
 use super::key::ConnectionKey;
+use super::key_index::KeyIndex;
 
 /// Connections by number, which stays the same while the connection exists.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Row>,
     free: Vec<u32>,
-    numbers: Numbers,
+    numbers: KeyIndex,
     /// Times at which a connection must be checked. An entry may be early, because a later
     /// deadline is not entered until the earlier one has passed.
     deadlines: BinaryHeap<Reverse<Deadline>>,
@@ -23,10 +24,6 @@ pub(super) struct Table {
     memory: usize,
 }
 
-/// Numbers by key: hashed with a random key, because hosts choose their addresses and ports.
-#[expect(clippy::disallowed_types, reason = "the order of the entries is not used")]
-type Numbers = std::collections::HashMap<ConnectionKey, u32>;
-
 #[derive(Debug)]
 struct Row {
     connection: Option<Box<Connection>>,
@@ -34,13 +31,13 @@ struct Row {
     generation: u32,
     /// Earliest entry of this connection in `deadlines`; [`Instant::NEVER`] without one.
     entered: Instant,
-    /// Payload of this connection, as contained in the sum.
-    memory: usize,
+    /// Payload of this connection, as contained in the sum; less than 4 GiB.
+    memory: u32,
     /// The connection is in `closed`.
     is_closed: bool,
 }
 
-const _: () = assert!(size_of::<Row>() <= 40);
+const _: () = assert!(size_of::<Row>() <= 32);
 
 impl Row {
     const EMPTY: Self = Self {
@@ -70,7 +67,7 @@ impl Table {
     }
 
     pub(super) fn find(&self, key: &ConnectionKey) -> Option<u32> {
-        self.numbers.get(key).copied()
+        self.numbers.find(key, |number| key_of(&self.rows, number))
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Connection> {
@@ -104,7 +101,7 @@ impl Table {
             self.rows.push(Row::EMPTY);
             (self.rows.len() - 1) as u32
         });
-        self.numbers.insert(connection.key, number);
+        self.numbers.insert(&connection.key, number, |number| key_of(&self.rows, number));
         let row = &mut self.rows[number as usize];
         row.connection = Some(Box::new(connection));
         (row.entered, row.memory, row.is_closed) = (Instant::NEVER, 0, false);
@@ -115,8 +112,8 @@ impl Table {
         let row = self.rows.get_mut(number as usize)?;
         let connection = row.connection.take()?;
         row.generation = row.generation.wrapping_add(1);
-        self.memory -= std::mem::take(&mut row.memory);
-        self.numbers.remove(&connection.key);
+        self.memory -= std::mem::take(&mut row.memory) as usize;
+        self.numbers.remove(&connection.key, number);
         self.free.push(number);
         Some(connection)
     }
@@ -126,8 +123,8 @@ impl Table {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         let Some(connection) = &row.connection else { return };
         let memory = connection.memory();
-        self.memory = self.memory - row.memory + memory;
-        row.memory = memory;
+        self.memory = self.memory - row.memory as usize + memory;
+        row.memory = memory as u32;
         if !row.is_closed && connection.is_over() {
             row.is_closed = true;
             self.closed.push_back((number, row.generation));
@@ -169,4 +166,9 @@ impl Table {
             }
         }
     }
+}
+
+/// The key of the connection with this number.
+fn key_of(rows: &[Row], number: u32) -> Option<&ConnectionKey> {
+    rows.get(number as usize)?.connection.as_ref().map(|connection| &connection.key)
 }

@@ -1,4 +1,4 @@
-//! Frames of many connections, each of which carries 200 bytes in one direction and is idle then.
+//! Frames of many connections, each of which carries data in one direction and is idle then.
 
 use std::net::Ipv4Addr;
 
@@ -44,6 +44,38 @@ pub(crate) fn steps() -> [Step; 5] {
         step(0, ack, &DATA),
         step(1, answer, &[]),
     ]
+}
+
+/// Segments of a bulk transfer, and their length.
+const SEGMENTS: u32 = 45;
+const SEGMENT: &[u8] = &[9; 1_400];
+
+/// Ends of the data that the server acknowledges, in bytes: not more than a proxy has sent by then,
+/// which begins with ten segments and sends at least three more for two that are acknowledged.
+const ACKNOWLEDGED: [u32; 3] = [14_000, 40_000, SEGMENTS * SEGMENT.len() as u32];
+
+/// Data of the server after [`steps`], and its acknowledgement.
+pub(crate) fn reply() -> [Step; 2] {
+    let plain = TcpHeader { flags: Flags::ACK, window: 60_000, ..TcpHeader::default() };
+    let (client, server) = (ISNS[0] + 1 + DATA.len() as u32, ISNS[1] + 1);
+    let data = TcpHeader { seq: server, ack: client, ..plain };
+    let answer = TcpHeader { seq: client, ack: server + DATA.len() as u32, ..plain };
+    [Step { host: 1, header: data, payload: &DATA }, Step { host: 0, header: answer, payload: &[] }]
+}
+
+/// A bulk transfer after [`reply`]: all segments of the client, and three acknowledgements.
+pub(crate) fn transfer() -> impl Iterator<Item = Step> {
+    let plain = TcpHeader { flags: Flags::ACK, window: 60_000, ..TcpHeader::default() };
+    let [client, server] = ISNS.map(|isn| isn + 1 + DATA.len() as u32);
+    let data = (0..SEGMENTS).map(move |index| {
+        let seq = client + index * SEGMENT.len() as u32;
+        Step { host: 0, header: TcpHeader { seq, ack: server, ..plain }, payload: SEGMENT }
+    });
+    let answers = ACKNOWLEDGED.map(|end| {
+        let header = TcpHeader { seq: server, ack: client + end, ..plain };
+        Step { host: 1, header, payload: &[] }
+    });
+    data.chain(answers)
 }
 
 impl Step {

@@ -11,11 +11,20 @@ use gridhaul_relay::packet::{BridgePort, Engine, EngineSettings, Frame, Handling
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 
+use frames::Step;
+
 const CONNECTIONS: u32 = 5_000;
+
+/// Connections that carry more data after that.
+const BUSY: u32 = 1_000;
 
 /// Largest memory of an idle connection in each mode.
 const LIMITS: [(&str, f64); 4] =
-    [("reflect", 1_950.0), ("spoof", 1_450.0), ("snoop", 1_050.0), ("ack", 950.0)];
+    [("reflect", 1_500.0), ("spoof", 1_250.0), ("snoop", 900.0), ("ack", 800.0)];
+
+/// Largest memory of an idle connection that data in the other direction adds, and a bulk transfer.
+const REPLY_LIMIT: f64 = 700.0;
+const TRANSFER_LIMIT: f64 = 250.0;
 
 /// Bytes of this process in memory (proc(5)).
 fn memory() -> f64 {
@@ -43,7 +52,11 @@ fn engine(mode: &str) -> Engine {
 }
 
 fn open(engine: &mut Engine, number: u32, now: Instant) {
-    for step in frames::steps() {
+    handle(engine, number, now, frames::steps());
+}
+
+fn handle(engine: &mut Engine, number: u32, now: Instant, steps: impl IntoIterator<Item = Step>) {
+    for step in steps {
         let from = BridgePort::BOTH[step.host];
         let handling = engine.handle_frame(now, from, &Frame::new(&step.frame(number)));
         assert_eq!(handling, Handling::Handled);
@@ -51,6 +64,20 @@ fn open(engine: &mut Engine, number: u32, now: Instant) {
         engine.outgoing().clear();
     }
     drop((engine.take_newly_at_risk(), engine.take_no_longer_at_risk()));
+}
+
+/// Memory that a connection needs longer than it carries these segments.
+fn added_by<S: IntoIterator<Item = Step>>(
+    engine: &mut Engine,
+    time: Duration,
+    steps: impl Fn() -> S,
+) -> f64 {
+    let before = memory();
+    for number in 0..BUSY {
+        handle(engine, number, Instant::ZERO + time, steps());
+    }
+    assert_eq!((engine.totals().at_risk, engine.totals().memory), (0, 0));
+    (memory() - before) / f64::from(BUSY)
 }
 
 #[test]
@@ -68,5 +95,11 @@ fn an_idle_connection_takes_little_memory() {
         assert_eq!(engine.totals().connections, CONNECTIONS as usize + 1);
         assert_eq!(engine.totals().at_risk, 0);
         assert!(bytes <= limit, "{mode}: {bytes} B");
+        let bytes = added_by(engine, Duration::from_secs(10), frames::reply);
+        println!("{mode}, with data in both directions: {bytes:.0} B more");
+        assert!(bytes <= REPLY_LIMIT, "{mode}: {bytes} B more");
+        let bytes = added_by(engine, Duration::from_secs(20), frames::transfer);
+        println!("{mode}, after a bulk transfer: {bytes:.0} B more");
+        assert!(bytes <= TRANSFER_LIMIT, "{mode}: {bytes} B more");
     }
 }

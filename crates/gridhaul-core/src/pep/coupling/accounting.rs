@@ -7,8 +7,8 @@ use crate::tcp::{Connection, State};
 impl Coupling {
     /// Bytes that were acknowledged to their sender and discarded when the connections were
     /// aborted.
-    pub(in crate::pep) const fn lost(&self) -> u64 {
-        self.lost
+    pub(in crate::pep) fn lost(&self) -> u64 {
+        self.aborted.as_ref().map_or(0, |coupling| coupling.lost)
     }
 
     /// Adds the counters of both connections.

@@ -37,12 +37,18 @@ pub struct Coupling {
     directions: [Direction; 2],
     mode: CouplingMode,
     /// Present once both connections were reset: the buffered data has no receiver any more.
-    aborted: Option<Aborted>,
-    /// Bytes at risk when both connections were reset.
-    lost: u64,
+    aborted: Option<Box<AbortedCoupling>>,
     /// By side; present from [`Self::drain`] on.
     stated_before_drain: Option<Box<[StatedOffer; 2]>>,
     next_poll: NextPoll,
+}
+
+/// Two connections that were reset.
+#[derive(Debug, Clone, Default)]
+struct AbortedCoupling {
+    aborted: Aborted,
+    /// Bytes that were at risk before.
+    lost: u64,
 }
 
 /// The next step of [`Coupling::poll_transmit`], in order. Each event begins with the first step.
@@ -127,7 +133,6 @@ impl Coupling {
             directions: [Direction::NEW; 2],
             mode,
             aborted: None,
-            lost: 0,
             stated_before_drain: None,
             next_poll: NextPoll::Client,
         }
@@ -155,8 +160,8 @@ impl Coupling {
     /// [`Self::exceeds_r2`] is valid again after [`Self::poll_transmit`] has returned `None`.
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.connections[from.index()].handle_segment(now, segment);
-        if let Some(aborted) = &mut self.aborted {
-            if aborted.may_repeat(now) {
+        if let Some(coupling) = &mut self.aborted {
+            if coupling.aborted.may_repeat(now) {
                 self.connections[from.other().index()].repeat_reset();
             }
             self.next_poll = NextPoll::Client;
@@ -272,8 +277,8 @@ impl Coupling {
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
         self.next_poll = NextPoll::Client;
-        self.lost += self.bytes_at_risk();
-        self.aborted.get_or_insert_default();
+        let at_risk = self.bytes_at_risk();
+        self.aborted.get_or_insert_default().lost += at_risk;
         for side in Side::BOTH {
             // The peer of a connection whose acknowledgement of FIN is withheld is not in
             // TIME-WAIT.

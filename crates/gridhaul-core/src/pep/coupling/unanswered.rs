@@ -25,8 +25,10 @@ struct RetransmissionLimit {
     retransmissions: u32,
 }
 
-/// Data or SYN for which a side owes an acknowledgement.
+/// Data or SYN for which a side owes an acknowledgement. Packed, so that the tag of the option costs
+/// four bytes of a direction instead of eight and four of padding.
 #[derive(Debug, Clone, Copy)]
+#[repr(Rust, packed(4))]
 pub(super) struct Unanswered {
     /// End of the time limit.
     pub(super) until: Instant,
@@ -39,7 +41,7 @@ impl Coupling {
     pub(in crate::pep) fn exceeds_r2(&self, now: Instant) -> bool {
         let unanswered = self.directions.iter().filter_map(|direction| direction.unanswered);
         let mut expired = unanswered.filter(|unanswered| unanswered.remaining == 0);
-        expired.any(|unanswered| unanswered.until <= now)
+        expired.any(|Unanswered { until, .. }| until <= now)
     }
 
     /// Updates which sides owe an acknowledgement. A side that acknowledges without accepting data,

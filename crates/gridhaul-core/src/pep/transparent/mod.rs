@@ -44,8 +44,8 @@ pub struct Transparent<R> {
     loss_detectors: [CrashLossDetector; 2],
     /// See [`Proxy::set_window_shift`].
     window_shifts: [u8; 2],
-    /// Forwarded segments, and resets of the proxy.
-    queue: OutgoingQueue,
+    /// Forwarded segments, and resets of the proxy; absent while none waits.
+    queue: Option<Box<OutgoingQueue>>,
     /// Bytes that another proxy had acknowledged and that were found to be lost, and those that
     /// were lost with earlier connections.
     lost: u64,
@@ -74,7 +74,7 @@ impl<R: Relay> Transparent<R> {
             phase: Phase::Forwarding(Box::default()),
             loss_detectors: Default::default(),
             window_shifts: [0; 2],
-            queue: OutgoingQueue::new(),
+            queue: None,
             lost: 0,
         }
     }
@@ -128,7 +128,8 @@ impl<R: Relay> Transparent<R> {
         let mut segment = *segment;
         monitor.on_forward(from, &mut segment, header, buffer);
         let expected = monitor.expected_from(from);
-        self.queue.push_back(Outgoing::forward(from.other(), segment, incoming));
+        let forwarded = Outgoing::forward(from.other(), segment, incoming);
+        self.queue.get_or_insert_default().push_back(forwarded);
         if let Some(entry) = monitor.all_acknowledged() {
             self.phase = self.engage(entry);
         } else if let Some(expected) = expected {
@@ -181,13 +182,21 @@ impl<R: Relay> Transparent<R> {
         self.reset_both();
     }
 
+    fn pop_forwarded(&mut self) -> Option<Outgoing> {
+        let next = self.queue.as_mut()?.pop_front();
+        self.queue.take_if(|queue| queue.is_empty());
+        next
+    }
+
     fn reset_both(&mut self) {
         match &mut self.phase {
             Phase::Engaged(engaged) => engaged.relay.abort(),
             Phase::Forwarding(monitor) => {
                 let numbers = Side::BOTH.map(|side| monitor.expected_from(side));
                 **monitor = HandshakeMonitor::default();
-                self.queue.extend(resets(numbers, self.params.header as u8));
+                for reset in resets(numbers, self.params.header as u8) {
+                    self.queue.get_or_insert_default().push_back(reset);
+                }
             }
         }
     }
@@ -231,8 +240,8 @@ impl<R: Relay> Proxy for Transparent<R> {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         match &mut self.phase {
-            Phase::Engaged(engaged) if self.queue.is_empty() => engaged.relay.poll_transmit(now),
-            _ => self.queue.pop_front(),
+            Phase::Engaged(engaged) if self.queue.is_none() => engaged.relay.poll_transmit(now),
+            _ => self.pop_forwarded(),
         }
     }
 
@@ -280,7 +289,7 @@ impl<R: Relay> Proxy for Transparent<R> {
             Phase::Forwarding(monitor) => monitor.is_idle(),
             Phase::Engaged(engaged) => engaged.relay.is_finished(),
         };
-        is_idle && self.queue.is_empty()
+        is_idle && self.queue.is_none()
     }
 
     fn is_over(&self) -> bool {

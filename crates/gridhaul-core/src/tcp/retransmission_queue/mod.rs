@@ -88,6 +88,10 @@ pub(crate) struct RetransmissionQueue {
     first_lost_hint: u64,
 }
 
+/// Number of segments up to which an empty queue keeps its memory: to allocate it again for each
+/// short message would take time.
+const RETAINED: usize = 16;
+
 impl RetransmissionQueue {
     /// Appends a segment that was sent now. A function of its own, in which the segment is written
     /// in place: moving it takes longer.
@@ -270,6 +274,17 @@ impl RetransmissionQueue {
         if self.ring.len() == self.ring.capacity() {
             self.ring.reserve_exact(1);
         }
+    }
+
+    /// Frees the memory of an empty queue that was long: an idle connection would keep several
+    /// kilobytes after a bulk transfer. Returns whether there was any.
+    #[inline]
+    pub(crate) fn release_spare(&mut self) -> bool {
+        let is_spare = self.ring.capacity() > RETAINED && self.ring.is_empty();
+        if is_spare {
+            self.ring = VecDeque::new();
+        }
+        is_spare
     }
 
     /// Index of the first segment that begins at or after `position`.

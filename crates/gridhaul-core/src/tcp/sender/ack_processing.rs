@@ -149,7 +149,8 @@ impl Sender {
         self.notify_controller(now, &event, response.growth, params);
     }
 
-    /// Stops the timer if all data is acknowledged (RFC 6298, 5.2). Returns whether it is.
+    /// Stops the timer if all data is acknowledged (RFC 6298, 5.2), and frees the memory of a long
+    /// queue. Returns whether it is.
     #[inline]
     pub(super) fn stop_timer_if_all_acknowledged(
         &mut self,
@@ -160,6 +161,11 @@ impl Sender {
             return false;
         }
         (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
+        if self.queue.release_spare()
+            && let Some(rate) = self.optional.rate_mut()
+        {
+            rate.release_spare();
+        }
         if params.policy.idle_since_last_ack {
             // ns-2 starts the idle time here: see `Sender::restart_after_idle`.
             self.last_sent = now;

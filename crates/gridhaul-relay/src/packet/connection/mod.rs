@@ -49,7 +49,7 @@ pub(super) struct Connection {
 }
 
 /// Memory of an idle connection matters: a table has up to a million of them.
-const _: () = assert!(size_of::<Connection>() <= 384);
+const _: () = assert!(size_of::<Connection>() <= 336);
 
 /// Parameters of a new connection.
 pub(super) struct Opening {
