@@ -44,6 +44,22 @@ fn with_malformed_option(is_client: bool, header: TcpHeader<'_>, payload: &[u8])
     bytes
 }
 
+/// A segment after the handshake with one more option; `None` for other frames, and without space.
+pub(super) fn with_unknown_option(bytes: &[u8]) -> Option<Vec<u8>> {
+    let frame = EthernetFrame::parse(bytes).ok()?;
+    let ip = IpPacket::parse(frame.payload).ok()?;
+    let Ok(Transport::Tcp(tcp)) = ip.transport() else { return None };
+    let mut header = tcp.header().ok()?;
+    if header.flags.has(Flags::SYN) {
+        return None;
+    }
+    header.options.unknown = UnknownOptions::new(&[253, 6, 0xab, 0xcd, 0, 1]).ok()?;
+    let mut longer = Vec::new();
+    frame.header.write(&mut longer);
+    write_tcp(&mut longer, &ip.header(), &header, Payload::Bytes(tcp.payload())).ok()?;
+    Some(longer)
+}
+
 fn syn(options: TcpOptions<'_>) -> TcpHeader<'_> {
     TcpHeader { seq: 100, flags: Flags::SYN, window: 60_000, options, ..TcpHeader::default() }
 }

@@ -9,14 +9,15 @@ use super::world::{Faults, World, rule, settings};
 use crate::packet::BridgePort;
 
 fn faults() -> impl Strategy<Value = Faults> {
-    (0..60_u64, 0..60_u64, 0..60_u64, 0..60_u64).prop_map(
-        |(loss, duplication, reordering, corruption)| Faults {
-            loss,
-            duplication,
-            reordering,
-            corruption,
-        },
-    )
+    let probability = || 0..60_u64;
+    let faults = (probability(), probability(), probability(), probability(), probability());
+    faults.prop_map(|(loss, duplication, reordering, corruption, option)| Faults {
+        loss,
+        duplication,
+        reordering,
+        corruption,
+        option,
+    })
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::frames::{on_link, packet_too_big};
+use super::frames::{on_link, packet_too_big, with_unknown_option};
 use super::host::{Host, Place, Plan};
 use crate::packet::{BridgePort, Engine, EngineSettings, Frame, Handling, Rule};
 
@@ -41,6 +41,8 @@ pub(super) struct Faults {
     pub(super) duplication: u64,
     pub(super) reordering: u64,
     pub(super) corruption: u64,
+    /// Insertion of an option that no proxy knows, after the handshake.
+    pub(super) option: u64,
 }
 
 /// Delay of a link.
@@ -142,8 +144,8 @@ impl World {
                 self.deliver(place, &bytes);
             }
             for host in &mut self.hosts {
-                if host.connection.next_deadline() <= self.now {
-                    host.connection.handle_timeout(self.now);
+                if host.next_deadline() <= self.now {
+                    host.handle_timeout(self.now);
                 }
             }
             if self.engine.next_deadline() <= self.now {
@@ -188,7 +190,7 @@ impl World {
 
     fn next_event(&self) -> Instant {
         let transit = self.transit.first_key_value().map_or(Instant::NEVER, |((at, _), _)| *at);
-        let hosts = self.hosts.iter().map(|host| host.connection.next_deadline());
+        let hosts = self.hosts.iter().map(Host::next_deadline);
         let own = self.engine.next_deadline().min(transit);
         hosts.min().unwrap_or(Instant::NEVER).min(own)
     }
@@ -243,6 +245,13 @@ impl World {
         }
         if self.happens(self.faults.loss) {
             return;
+        }
+        // A proxy fills the packets that the next host accepts.
+        if matches!(place, Receiver::Bridge(_))
+            && self.happens(self.faults.option)
+            && let Some(longer) = with_unknown_option(&bytes)
+        {
+            bytes = longer;
         }
         if bytes.len() > 14 && self.happens(self.faults.corruption) {
             let bit = self.next_random() as usize % ((bytes.len() - 14) * 8);
