@@ -45,6 +45,18 @@ pub fn take_inherited_memory(number: RawFd) -> io::Result<OwnedFd> {
     take(number, is_memory, "not a file in memory")
 }
 
+/// Takes the attachment of a BPF program that an earlier version of the program has left open.
+///
+/// # Errors
+/// The number is that of something else, or was taken before.
+pub(crate) fn take_inherited_link(number: RawFd) -> io::Result<OwnedFd> {
+    let is_link = |_: BorrowedFd<'_>| {
+        let target = std::fs::read_link(format!("/proc/self/fd/{number}"));
+        target.is_ok_and(|target| target.to_string_lossy().contains("bpf_link"))
+    };
+    take(number, is_link, "not an attachment of a program")
+}
+
 /// Takes the file with a number, if it is what the caller expects.
 #[expect(unsafe_code, reason = "the numbers of inherited files come from the environment")]
 fn take(

@@ -85,7 +85,7 @@ pub use inherited::{take_inherited_connection, take_inherited_listeners, take_in
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
 pub use iproute::{apply_ruleset, read_output, run_batch};
-pub use lease::{Lease, LeaseCounters, LeaseError, Probe, ProtectedFlow, Renewal};
+pub use lease::{Lease, LeaseCounters, LeaseError, LeaseHandOver, Probe, ProtectedFlow, Renewal};
 pub use leg_options::{
     LegOptions, acknowledge_at_once, close_with_fin, configure_leg, set_transparent,
 };

@@ -201,9 +201,17 @@ pub trait Proxy: fmt::Debug + Send + Sync {
     /// Prepares the end of the proxy, so that its caller can discard the state without a loss for
     /// the hosts. Segments that wait are sent, and data is acknowledged to its sender only after
     /// the next hop has acknowledged it. Once no bytes are at risk, the state may be discarded;
-    /// only the hosts of [`Split`] cannot continue without it. To be called again until then, with
-    /// [`poll_transmit`](Self::poll_transmit) after each call.
+    /// only the hosts of [`Split`] cannot continue without it, unless [`Self::is_end_to_end`]. To be
+    /// called again until then, with [`poll_transmit`](Self::poll_transmit) after each call.
     fn drain(&mut self, _now: Instant) {}
+
+    /// Whether each host has received everything that was acknowledged to the other one, after
+    /// [`drain`](Self::drain) of a proxy that terminates their connections. Both connections then
+    /// carry the same streams: the hosts can continue with a caller that forwards their segments
+    /// and translates sequence numbers and windows, while this proxy is discarded.
+    fn is_end_to_end(&self) -> bool {
+        false
+    }
 
     /// Segments toward this side carry their windows in units of 2^`shift` bytes (RFC 7323, section
     /// 2.3). From now on windows are rounded down to whole units before they are offered, so that

@@ -121,9 +121,14 @@ impl Proxy for Split {
         self.coupling.abort();
     }
 
-    /// The hosts cannot continue without the proxy, but a reset loses no acknowledged byte.
+    /// The hosts continue only if their sequence numbers are translated, but a reset loses no
+    /// acknowledged byte.
     fn drain(&mut self, _now: Instant) {
         self.coupling.drain();
+    }
+
+    fn is_end_to_end(&self) -> bool {
+        self.pending_server.is_none() && self.coupling.is_end_to_end()
     }
 
     fn set_window_shift(&mut self, toward: Side, shift: u8) {

@@ -14,6 +14,7 @@
 mod devices;
 mod error;
 mod flow;
+mod hand_over;
 mod probe;
 
 use std::io;
@@ -30,6 +31,7 @@ use crate::bpf::{
 
 pub use error::LeaseError;
 pub use flow::ProtectedFlow;
+pub use hand_over::LeaseHandOver;
 pub use probe::Probe;
 
 use devices::Devices;
@@ -54,6 +56,8 @@ pub struct Lease {
     until_ns: u64,
     /// When the connections of earlier owners are forgotten.
     abandoned_until_ns: u64,
+    /// The next version of the program continues the lease.
+    is_handed_over: bool,
 }
 
 /// Result of a renewal.
@@ -103,6 +107,22 @@ impl Lease {
     /// The devices are not the two ports of a bridge, or the kernel rejects the programs. The error
     /// names the remedy.
     pub fn attach(interfaces: [&str; 2]) -> Result<Self, LeaseError> {
+        Self::attach_as(interfaces, None)
+    }
+
+    /// The same for a lease that the previous version of the program has handed over. The lease
+    /// continues at once, and the connections that were protected remain so.
+    ///
+    /// # Errors
+    /// As those of [`Self::attach`].
+    pub fn take_over(interfaces: [&str; 2], hand_over: LeaseHandOver) -> Result<Self, LeaseError> {
+        let lease = Self::attach_as(interfaces, Some(hand_over.owner));
+        // The attachments of the previous program end after those of this one have begun.
+        drop(hand_over.links);
+        lease
+    }
+
+    fn attach_as(interfaces: [&str; 2], owner: Option<u64>) -> Result<Self, LeaseError> {
         let devices = Devices::find(interfaces)?;
         let earlier = EarlierPrograms::find(&devices)?;
         let object = Object::parse(PROGRAM)?;
@@ -128,8 +148,9 @@ impl Lease {
         };
         let (lease, counters) = (map("lease")?, map("counters")?);
         let flows = HashMap::new(map("flows")?).map_err(LeaseError::flows)?;
-        let owner = now_ns();
-        let (until_ns, abandoned_until_ns) = (0, 0);
+        let now = now_ns();
+        let until_ns = owner.map_or(0, |_| now + Self::DURATION.as_nanos() as u64);
+        let (owner, abandoned_until_ns) = (owner.unwrap_or(now), 0);
         let mut lease = Self {
             devices,
             lease,
@@ -141,9 +162,10 @@ impl Lease {
             owner,
             until_ns,
             abandoned_until_ns,
+            is_handed_over: false,
         };
         if !lease.abandoned()?.is_empty() {
-            lease.abandoned_until_ns = owner + FORGOTTEN;
+            lease.abandoned_until_ns = now + FORGOTTEN;
         }
         lease.write()?;
         for device in lease.devices.indexes {
@@ -185,6 +207,19 @@ impl Lease {
         self.until_ns = now + Self::DURATION.as_nanos() as u64;
         self.write()?;
         Ok(renewal)
+    }
+
+    /// Ends the part of this process in the lease, which continues for [`Self::DURATION`] until the
+    /// next version of the program [takes it over](Self::take_over). `None` if it has expired.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn hand_over(mut self) -> Result<Option<LeaseHandOver>, LeaseError> {
+        if self.renew()? != Renewal::Held {
+            return Ok(None);
+        }
+        self.is_handed_over = true;
+        Ok(Some(LeaseHandOver { owner: self.owner, links: std::mem::take(&mut self.links) }))
     }
 
     /// Protects a connection, before data of its hosts is acknowledged that has not been delivered:
@@ -275,6 +310,9 @@ fn kernel_release() -> String {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        if self.is_handed_over {
+            return;
+        }
         self.links.clear();
         self.until_ns = 0;
         // Errors are ignored: the lease expires by itself, and connections are reset on their next

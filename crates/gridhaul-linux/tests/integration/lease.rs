@@ -13,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gridhaul_linux::{
-    FrameBatch, Lease, Namespace, PacketSocket, Probe, ProtectedFlow, ReceivedFrame, Renewal,
-    run_batch,
+    FrameBatch, Lease, LeaseHandOver, Namespace, PacketSocket, Probe, ProtectedFlow, ReceivedFrame,
+    Renewal, run_batch,
 };
 
 use crate::bridged_hosts::{
@@ -330,6 +330,42 @@ fn a_lease_needs_a_bridge_and_leaves_nothing_behind() {
         assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 2);
         drop(lease);
         assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 0);
+    };
+    namespace.enter(inside).unwrap();
+}
+
+#[test]
+fn protected_connections_stay_protected_when_a_lease_is_handed_over() {
+    let namespace = Namespace::new().expect("the kernel tests run as root");
+    let inside = || {
+        let lines = "link add left type veth peer name right\nlink add br0 type bridge\n\
+                     link set left master br0\nlink set right master br0\n";
+        run_batch("ip", lines, "test").unwrap();
+        let flow = ProtectedFlow {
+            addresses: [IpAddr::from([10, 88, 0, 1]), IpAddr::from([10, 88, 0, 2])],
+            ports: [1, 2],
+            vlans: [None; 2],
+            hardware: [[2; 6], [3; 6]],
+            seq: [4, 5],
+            interface: 0,
+        };
+        let mut lease = Lease::attach(["left", "right"]).unwrap();
+        assert!(lease.hand_over().unwrap().is_none(), "the lease has not begun");
+        lease = Lease::attach(["left", "right"]).unwrap();
+        lease.renew().unwrap();
+        lease.protect(&flow).unwrap();
+        let hand_over = lease.hand_over().unwrap().expect("the lease is held");
+        let owner = hand_over.owner();
+        let numbers = hand_over.leave_open().unwrap();
+        let hand_over = LeaseHandOver::inherited(owner, &numbers).unwrap();
+        let mut lease = Lease::take_over(["left", "right"], hand_over).unwrap();
+        assert_eq!(lease.renew().unwrap(), Renewal::Held);
+        assert!(lease.probes().unwrap().is_empty(), "no connection is abandoned");
+        let device = gridhaul_linux::interface_index("left").unwrap();
+        assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 2);
+        drop(lease);
+        let lease = Lease::attach(["left", "right"]).unwrap();
+        assert_eq!(lease.probes().unwrap().len(), 2, "both hosts are to be reset");
     };
     namespace.enter(inside).unwrap();
 }

@@ -60,6 +60,11 @@ impl Direction {
         }
     }
 
+    /// Discards the stored payload, and accepts any sequence number next.
+    pub(super) fn clear(&mut self) {
+        self.store = Payload::new(usize::MAX);
+    }
+
     /// Stores the payload of a segment from `start` on, whose first byte has this sequence number.
     pub(super) fn insert(&mut self, seq: u32, payload: &[u8]) {
         self.store.insert(seq, &Bytes::copy_from_slice(payload));

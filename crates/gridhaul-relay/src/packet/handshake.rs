@@ -94,6 +94,11 @@ impl Handshake {
         self.syns[of.index()].as_ref()
     }
 
+    /// Window scale of a proxy that terminates the connections of both hosts.
+    pub(super) const fn own_scale(&self) -> Option<u8> {
+        self.own_scale
+    }
+
     /// Whether both SYN segments were seen.
     pub(super) const fn is_complete(&self) -> bool {
         matches!(self.syns, [Some(_), Some(_)])

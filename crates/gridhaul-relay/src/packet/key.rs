@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use gridhaul_core::wire::VlanTag;
 
+use crate::protocol::{DecodeError, Decoder};
+
 /// One of the two interfaces of the bridge, which IEEE 802.1D calls ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BridgePort {
@@ -86,6 +88,25 @@ impl ConnectionKey {
         let mapped = address.to_ipv4_mapped().filter(|_| self.vlans[0] & V4 != 0);
         let address = mapped.map_or(IpAddr::V6(address), IpAddr::V4);
         SocketAddr::new(address, self.ports[port.index()])
+    }
+
+    /// Appends the key.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        self.addresses.iter().for_each(|address| bytes.extend_from_slice(address));
+        for number in self.ports.into_iter().chain(self.vlans) {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// Reads what [`Self::write`] has written.
+    pub(super) fn read(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let mut addresses = [[0; 16]; 2];
+        for address in &mut addresses {
+            address.copy_from_slice(decoder.take(16)?);
+        }
+        let ports = [decoder.u16()?, decoder.u16()?];
+        let vlans = [decoder.u16()?, decoder.u16()?];
+        Ok(Self { addresses, ports, vlans })
     }
 
     /// VLAN identifiers, the outer one first.

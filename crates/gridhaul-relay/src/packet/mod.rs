@@ -26,6 +26,7 @@ mod key;
 mod key_index;
 mod output;
 mod path_mtu;
+mod renumbering;
 mod rule;
 mod split_observer;
 mod table;

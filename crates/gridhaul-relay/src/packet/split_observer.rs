@@ -6,6 +6,8 @@ use gridhaul_core::pep::{Origin, Outgoing, Proxy, Side};
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
+use super::renumbering::Numbers;
+
 /// Forwards the segments of a connection, and resets both hosts if they have the sequence numbers
 /// of different connections: an earlier relay has split the connection, and its hosts cannot
 /// understand each other.
@@ -16,15 +18,6 @@ pub(super) struct SplitObserver {
     /// The hosts were reset, or have reset each other.
     is_over: bool,
     queue: VecDeque<Outgoing>,
-}
-
-/// Sequence numbers in a segment of a host.
-#[derive(Debug, Clone, Copy)]
-struct Numbers {
-    /// The number after the segment.
-    end: u32,
-    /// The number that the host expects from the other one.
-    expected: u32,
 }
 
 /// Largest distance between the numbers of two hosts that have one connection: windows are smaller,
@@ -42,14 +35,8 @@ impl SplitObserver {
     }
 
     fn reset(&mut self, to: Side) {
-        let Some(numbers) = self.numbers[to.index()] else { return };
-        let segment = Segment {
-            seq: numbers.expected,
-            ack: numbers.end,
-            flags: Flags::RST.with(Flags::ACK),
-            ..Segment::default()
-        };
-        self.queue.push_back(Outgoing { to, segment, origin: Origin::Proxy });
+        let reset = self.numbers[to.index()].map(Numbers::reset);
+        self.queue.extend(reset.map(|segment| Outgoing { to, segment, origin: Origin::Proxy }));
     }
 }
 
@@ -61,8 +48,7 @@ impl Proxy for SplitObserver {
     fn handle_segment(&mut self, _now: Instant, from: Side, segment: &Segment) {
         let is_reset = segment.flags.has(Flags::RST);
         if segment.flags.has(Flags::ACK) && !is_reset {
-            let end = segment.seq.wrapping_add(segment.sequence_len());
-            self.numbers[from.index()] = Some(Numbers { end, expected: segment.ack });
+            self.numbers[from.index()] = Some(Numbers::of(segment));
         }
         if self.is_over && !is_reset {
             // The host has not received the reset, or another relay probes whether the other host

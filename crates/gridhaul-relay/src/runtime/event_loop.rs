@@ -61,6 +61,9 @@ pub(crate) trait EventLoop: Sized {
     /// Whether the next version of the program can continue.
     fn is_drained(&mut self) -> bool;
 
+    /// Sets aside what continues in the next version of the program, before [`Self::stop`].
+    fn hand_over(&mut self) {}
+
     /// The sockets for the next version of the program.
     fn into_upgrade_state(self) -> UpgradeState;
 
@@ -95,6 +98,7 @@ pub(crate) fn run<L: EventLoop>(
             event_loop.begin_drain();
         }
         if event_loop.is_drained() {
+            event_loop.hand_over();
             event_loop.stop();
             return Ok(End::Upgrade(event_loop.into_upgrade_state()));
         }

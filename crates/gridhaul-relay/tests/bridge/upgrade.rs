@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::cases::{left_opens, rule};
+use crate::cases::{MODES, left_opens, rule};
 use crate::fail_open::bridged_by;
-use crate::network::{Network, wait_until};
+use crate::network::{Devices, Network, is_possible, wait_until};
 use crate::transfer::pattern;
 
 /// Bytes of a transfer: several times what is transferred before the upgrade.
@@ -46,7 +46,7 @@ fn upgrade_during_a_transfer(network: &Network) -> std::io::Result<Vec<u8>> {
 
 #[test]
 fn a_bulk_transfer_survives_an_upgrade() {
-    for mode in ["none", "reflect", "spoof", "snoop", "ack"] {
+    for mode in MODES {
         let Some(network) = bridged_by(&rule(mode)) else { return };
         let received = upgrade_during_a_transfer(&network);
         let received = received.unwrap_or_else(|error| panic!("{mode}: {error}"));
@@ -57,11 +57,47 @@ fn a_bulk_transfer_survives_an_upgrade() {
     }
 }
 
-/// `split` has its own sequence numbers on both sides: the hosts cannot continue without it.
+fn upgrade(network: &Network, number: usize) {
+    network.signal(Signal::USR2);
+    wait_until("the next program runs", || {
+        network.reports().matches("is ready").count() == number + 1
+    });
+}
+
+/// `split` has its own sequence numbers on both sides: the hosts need the next programs.
 #[test]
-fn a_transfer_through_split_is_reset_by_an_upgrade() {
-    let Some(network) = bridged_by(&rule("split")) else { return };
-    let error = upgrade_during_a_transfer(&network).unwrap_err();
+fn a_connection_through_split_survives_upgrades_until_the_relay_stops() {
+    let Some(mut network) = bridged_by(&rule("split")) else { return };
+    let (mut client, mut server) = left_opens(&network, false).connect();
+    let mut exchange = || {
+        client.write_all(b"request").unwrap();
+        server.read_exact(&mut [0; 7]).unwrap();
+        server.write_all(b"reply").unwrap();
+        client.read_exact(&mut [0; 5]).unwrap();
+    };
+    exchange();
+    for number in 1..=3 {
+        upgrade(&network, number);
+        // The hosts of the second upgrade are idle until the third one.
+        if number != 2 {
+            exchange();
+        }
+        assert_eq!(network.document("/status")["connections_count"], 1);
+    }
+    network.signal(Signal::TERM);
+    network.wait();
+    let error = client.read_exact(&mut [0; 1]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    left_opens(&network, false).transfer([10_000, 10_000]);
+}
+
+/// Without the lease, the kernel connects nothing while the relay is replaced.
+#[test]
+fn a_transfer_through_split_survives_an_upgrade_without_the_bridge_of_the_kernel() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new(Devices::default());
+    network.start(&rule("split"));
+    let received = upgrade_during_a_transfer(&network).unwrap();
+    assert!(received == pattern(BYTES, 3), "{} bytes", received.len());
 }

@@ -3,7 +3,7 @@
 
 use super::{Coupling, CouplingMode};
 use crate::pep::Side;
-use crate::tcp::{Flags, Segment};
+use crate::tcp::{Connection, Flags, Segment, State};
 
 /// The offer to a side before its data was acknowledged by the next hop only. Neither the
 /// acknowledgement nor the right edge of the window moves back (RFC 9293, section 3.8.6).
@@ -29,6 +29,24 @@ impl Coupling {
                 connection.confirm(1);
             }
         }
+    }
+
+    /// Whether each host has received everything that was acknowledged to the other one since
+    /// [`Self::drain`], FIN included.
+    pub(in crate::pep) fn is_end_to_end(&self) -> bool {
+        let is_open = |connection: &Connection| {
+            !matches!(connection.state(), State::Listen | State::SynSent | State::SynReceived)
+        };
+        let is_delivered = |from: Side| {
+            let Some(stated) = self.stated_before_drain(from) else { return false };
+            let acknowledged = self.connection(from).last_ack().max(stated.acknowledged);
+            let (_, una) = self.connection(from.other()).sent_and_acknowledged();
+            // Positions of both connections are equal: SYN is at 0, and FIN follows the data.
+            acknowledged <= una
+        };
+        self.aborted.is_none()
+            && self.connections.iter().all(is_open)
+            && Side::BOTH.into_iter().all(is_delivered)
     }
 
     fn stated_offer(&self, side: Side) -> StatedOffer {

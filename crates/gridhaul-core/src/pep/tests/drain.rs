@@ -74,6 +74,19 @@ fn a_bulk_transfer_continues_without_the_drained_proxy() {
 }
 
 #[test]
+fn hosts_of_a_split_connection_have_the_same_streams_once_no_bytes_are_at_risk() {
+    for mode in MODES {
+        let mut chain = bulk(mode);
+        let is_end_to_end = |chain: &Chain| chain.proxies[1].proxy.is_end_to_end();
+        assert!(!is_end_to_end(&chain), "{mode:?}: data is still acknowledged ahead");
+        chain.proxies[1].proxy.drain(chain.now);
+        assert!(!is_end_to_end(&chain), "{mode:?}: bytes are at risk");
+        drain(&mut chain, 1);
+        assert_eq!(is_end_to_end(&chain), mode == Mode::Split, "{mode:?}");
+    }
+}
+
+#[test]
 fn random_schedules_lose_nothing_when_proxies_are_drained() {
     for mode in TRANSPARENT_MODES {
         for seed in 0..300 {

@@ -2,6 +2,7 @@
 
 mod close;
 mod held;
+mod renumbered;
 mod write;
 
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ use super::{BridgePort, ConnectionAtRisk, UntouchedCause};
 
 use self::close::Close;
 use self::held::HeldAcknowledgement;
+pub(super) use self::renumbered::RenumberedConnection;
 
 /// A connection through a proxy.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ pub(super) struct Connection {
     is_open: bool,
     /// The connection was opened through an earlier relay: its segments are forwarded.
     is_observed: bool,
+    /// The proxy only translates the sequence numbers of `split`.
+    is_renumbered: bool,
     /// The connection is in the list of those at risk.
     pub(super) is_reported: bool,
 }
@@ -153,6 +157,7 @@ impl Connection {
             last_segment: now,
             is_open: false,
             is_observed: false,
+            is_renumbered: false,
             is_reported: false,
         };
         if let Some((isns, _)) = own {
@@ -220,7 +225,8 @@ impl Connection {
             segment.window <<= self.handshake.shift_from(*from);
             self.is_open |= *from == Side::Client && self.handshake.is_complete();
         }
-        self.close.observe(*from, &segment);
+        let renumbering = self.directions[from.other().index()].renumbering;
+        self.close.observe(*from, &segment, segment.ack.wrapping_add(renumbering));
         if let Some((seq, len)) = self.proxy.accepts(*from, &segment) {
             let start = seq.wrapping_sub(first_number(&segment)) as usize;
             if let Some(accepted) = payload.get(start..start.saturating_add(len as usize)) {
@@ -250,7 +256,7 @@ impl Connection {
 
     /// Resets both hosts if bytes are at risk, or if the hosts cannot continue without the proxy.
     pub(super) fn abandon(&mut self, now: Instant, output: &mut Output<'_>) {
-        if self.proxy.bytes_at_risk() > 0 || self.is_terminated() {
+        if self.proxy.bytes_at_risk() > 0 || self.is_terminated() && !self.is_over() {
             self.proxy.reset();
             self.transmit(now, None, output);
         }
@@ -365,7 +371,7 @@ impl Connection {
 
     /// Whether only the hosts acknowledge data.
     const fn forwards(&self) -> bool {
-        !self.acknowledges()
+        self.is_renumbered || !self.acknowledges()
     }
 
     const fn port_of(&self, side: Side) -> BridgePort {
@@ -403,6 +409,12 @@ impl Connection {
 
     /// Releases the stored payload that the proxy no longer needs.
     fn release(&mut self) {
+        if self.is_renumbered {
+            // The payload of the segment that has just been forwarded. Retransmissions begin
+            // anywhere.
+            self.directions.iter_mut().for_each(Direction::clear);
+            return;
+        }
         for from in Side::BOTH {
             let syn = self.handshake.syn(from).map(|syn| syn.first);
             if let Some(first) = self.proxy.first_sequence_number(from).or(syn) {

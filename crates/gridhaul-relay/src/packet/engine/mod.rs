@@ -1,5 +1,6 @@
 //! The bridge as a state machine: frames in, frames out.
 
+mod hand_over;
 mod observation;
 mod opening;
 mod segments;
@@ -253,7 +254,8 @@ impl Engine {
 
     /// Forwards new connections unchanged from now on. Proxies acknowledge no more data in place of
     /// the receiver; the state of a connection is discarded once no bytes are at risk, and its
-    /// hosts continue without the proxy. To be called again until [`Self::is_drained`].
+    /// hosts continue without the proxy. For those of `split` a translation of sequence numbers
+    /// continues ([`Self::hand_over`]). To be called again until [`Self::is_drained`].
     pub fn drain(&mut self, now: Instant) {
         self.is_draining = true;
         let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
@@ -265,16 +267,20 @@ impl Engine {
                 mtus: self.settings.mtus,
             };
             connection.drain(now, &mut output);
-            if !connection.is_terminated() && connection.bytes_at_risk() == 0 {
+            let statistics = connection.statistics();
+            if connection.renumber() {
+                self.add_statistics(&statistics);
+                self.finish_event(now, number);
+            } else if !connection.is_terminated() && connection.bytes_at_risk() == 0 {
                 self.end(now, number, EndCause::Stopped);
             }
         }
     }
 
-    /// Whether all connections have ended.
+    /// Whether all connections have ended, or continue in the next version of the program.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.is_draining && self.table.len() == 0
+        self.is_draining && self.table.iter().all(|(_, connection)| connection.is_renumbered())
     }
 
     /// Ends all connections: those with bytes at risk are reset. They remain at risk: a host that
@@ -339,13 +345,17 @@ impl Engine {
     }
 
     fn count_ended(&mut self, connection: &Connection, cause: EndCause) {
-        let Statistics { lost, retransmissions, timeouts, .. } = connection.statistics();
-        self.counters.lost += lost;
-        self.counters.retransmissions += retransmissions.iter().sum::<u64>();
-        self.counters.timeouts += timeouts.iter().sum::<u64>();
+        self.add_statistics(&connection.statistics());
         self.counters.add_ended(cause);
         // Its hosts may continue without the proxy.
         self.untouched.note(&connection.key);
+    }
+
+    /// Adds the counters of a proxy that is discarded.
+    fn add_statistics(&mut self, statistics: &Statistics) {
+        self.counters.lost += statistics.lost;
+        self.counters.retransmissions += statistics.retransmissions.iter().sum::<u64>();
+        self.counters.timeouts += statistics.timeouts.iter().sum::<u64>();
     }
 
     const fn output(&mut self) -> Output<'_> {

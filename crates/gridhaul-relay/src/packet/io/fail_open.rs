@@ -3,7 +3,9 @@
 
 use std::net::SocketAddr;
 
-use gridhaul_linux::{FrameBatch, Lease, LeaseCounters, LeaseError, Probe, ProtectedFlow, Renewal};
+use gridhaul_linux::{
+    FrameBatch, Lease, LeaseCounters, LeaseError, LeaseHandOver, Probe, ProtectedFlow, Renewal,
+};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::interface::Interface;
@@ -40,13 +42,19 @@ impl FailOpen {
     }
 
     /// Attaches the programs, and lets the sockets receive only what they withhold. The lease
-    /// begins with the first [`Self::renew`].
+    /// begins with the first [`Self::renew`], or continues that of the previous version of the
+    /// program.
     pub(super) fn attach(
         interfaces: &[Interface; 2],
         batch: &mut FrameBatch,
+        earlier: Option<LeaseHandOver>,
     ) -> Result<Self, RunError> {
-        let [first, second] = interfaces;
-        let lease = Lease::attach([&first.name, &second.name]).map_err(|error| failed(&error))?;
+        let names = interfaces.each_ref().map(|interface| &*interface.name);
+        let lease = match earlier {
+            Some(earlier) => Lease::take_over(names, earlier),
+            None => Lease::attach(names),
+        };
+        let lease = lease.map_err(|error| failed(&error))?;
         for interface in interfaces {
             lease.filter(&interface.socket).map_err(|error| failed(&error))?;
             // Frames that have arrived before: the kernel's bridge forwards them.
@@ -88,6 +96,12 @@ impl FailOpen {
             renewed.probes = self.lease.probes().map_err(|error| failed(&error))?;
         }
         Ok(renewed)
+    }
+
+    /// Leaves the lease to the next version of the program.
+    pub(super) fn hand_over(self) -> Option<LeaseHandOver> {
+        // An error has the effect of an expired lease: protected connections are reset.
+        self.lease.hand_over().ok().flatten()
     }
 
     /// Ends the protection of connections that the engine has ended, before the relay ends.

@@ -1,6 +1,7 @@
 //! The thread of a bridge: frames of both interfaces, and timers.
 
 mod fail_open;
+mod hand_over;
 mod interface;
 mod reload;
 mod setup;
@@ -20,7 +21,6 @@ use self::fail_open::FailOpen;
 use self::interface::{Interface, frame_of, outgoing_frame};
 use self::token::BridgeToken;
 use super::{BridgePort, DropCause, Engine, Handling};
-use crate::runtime::RunError;
 use crate::runtime::event_loop::{self, Drain, End, EventLoop, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management::StatusRequest;
@@ -28,6 +28,7 @@ use crate::runtime::poll::{Poll, Source, Waker};
 use crate::runtime::program::Program;
 use crate::runtime::systemd::Watchdog;
 use crate::runtime::upgrade::UpgradeState;
+use crate::runtime::{Level, RunError, report};
 
 pub(crate) use setup::check;
 
@@ -48,6 +49,8 @@ struct Loop {
     check_at: Instant,
     watchdog: Watchdog,
     drain: Drain,
+    /// State of the connections that the next version of the program continues.
+    handed_over: Option<Vec<u8>>,
 }
 
 /// Batches that are received from one interface before the other is served.
@@ -141,9 +144,20 @@ impl EventLoop for Loop {
         self.drain.has_begun() && is_over
     }
 
+    fn hand_over(&mut self) {
+        self.handed_over = self.engine.hand_over();
+    }
+
     fn into_upgrade_state(self) -> UpgradeState {
         let listeners = self.state.requests.into_listeners();
-        UpgradeState { listeners, ..UpgradeState::default() }
+        let state = self.handed_over.map(|connections| {
+            hand_over::write(self.fail_open, &connections).unwrap_or_else(|error| {
+                let text = format!("upgrade: connections of `split` are reset: {error}");
+                report(Level::Error, &text);
+                Vec::new()
+            })
+        });
+        UpgradeState { listeners, state: state.unwrap_or_default(), ..UpgradeState::default() }
     }
 
     fn stop(&mut self) {

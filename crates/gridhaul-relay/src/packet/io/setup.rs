@@ -9,6 +9,7 @@ use gridhaul_scenario::relay::BridgeConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::fail_open::FailOpen;
+use super::hand_over::HandedOver;
 use super::interface::Interface;
 use super::token::BridgeToken;
 use super::{BATCH, FRAME_SIZE, Loop};
@@ -68,16 +69,21 @@ impl Loop {
             added.map_err(gridhaul_linux::Error::call("watching an interface"))?;
         }
         let mut batch = FrameBatch::new(BATCH, FRAME_SIZE);
-        let fail_open =
-            bridge.fail_open.then(|| FailOpen::attach(&interfaces, &mut batch)).transpose()?;
+        let mut handed_over = HandedOver::read(&sockets.take_connections().state);
+        let lease = handed_over.lease.take();
+        let attach = || FailOpen::attach(&interfaces, &mut batch, lease);
+        let fail_open = bridge.fail_open.then(attach).transpose()?;
         let mtus = [interface_mtu(first)?, interface_mtu(second)?];
+        let mut engine = Engine::new(engine_settings(bridge, mtus), || random() as u32);
+        let clock = Clock::starts_in(Duration::ZERO);
+        handed_over.adopt(clock.now(), &mut engine);
         Ok(Self {
-            clock: Clock::starts_in(Duration::ZERO),
+            clock,
             poll,
             waker,
             events: Vec::new(),
             state: LoopState { config: config.clone(), requests },
-            engine: Engine::new(engine_settings(bridge, mtus), || random() as u32),
+            engine,
             interfaces,
             fail_open,
             batch,
@@ -85,6 +91,7 @@ impl Loop {
             check_at: Instant::ZERO,
             watchdog: Watchdog::from_environment(),
             drain: Drain::default(),
+            handed_over: None,
         })
     }
 }

@@ -24,8 +24,8 @@ fn transfers(mode: &str) -> World {
     world
 }
 
-/// Drains until the bridge has no connection, or the limit is reached.
-fn drain(world: &mut World) {
+/// Drains until the bridge can end, or the limit is reached.
+pub(super) fn drain(world: &mut World) {
     let limit = world.now + LIMIT;
     while !world.engine.is_drained() && world.now < limit {
         world.engine.drain(world.now);

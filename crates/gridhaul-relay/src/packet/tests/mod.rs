@@ -3,6 +3,7 @@
 mod cases;
 mod drain;
 mod frames;
+mod hand_over;
 mod host;
 mod joining;
 mod limits;
