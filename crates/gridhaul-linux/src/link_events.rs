@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::{read, write};
 
 use crate::Error;
+use crate::netlink::{attributes, message, messages, word};
 
 /// A socket that receives an event whenever a device of the namespace is added, changed or deleted.
 /// Reading never blocks.
@@ -27,10 +28,8 @@ pub struct LinkEvent {
     pub has_carrier: bool,
 }
 
-/// Length of `struct nlmsghdr`, of `struct ifinfomsg`, and of `struct rtattr`.
-const HEADER: usize = 16;
+/// Length of `struct ifinfomsg`.
 const INTERFACE: usize = 16;
-const ATTRIBUTE: usize = 4;
 
 /// Large enough for any message of a device (`NLMSG_GOODSIZE` and more).
 const BUFFER: usize = 64 << 10;
@@ -77,11 +76,8 @@ impl LinkEvents {
     /// # Errors
     /// The kernel's error.
     pub fn request_all(&self) -> io::Result<()> {
-        let mut request = [0_u8; HEADER + INTERFACE];
-        request[..4].copy_from_slice(&((HEADER + INTERFACE) as u32).to_ne_bytes());
-        request[4..6].copy_from_slice(&libc::RTM_GETLINK.to_ne_bytes());
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        request[6..8].copy_from_slice(&flags.to_ne_bytes());
+        let request = message(libc::RTM_GETLINK, flags, &[0; INTERFACE]);
         write(&self.socket, &request).map(drop).map_err(io::Error::from)
     }
 
@@ -110,16 +106,12 @@ impl AsFd for LinkEvents {
 }
 
 /// The events of a datagram of the kernel, which has several messages.
-fn append_events(mut bytes: &[u8], events: &mut Vec<LinkEvent>) {
-    while let Some(length) = word(bytes, 0).map(|length| length as usize)
-        && (HEADER..=bytes.len()).contains(&length)
-    {
-        let kind = short(bytes, 4).unwrap_or(0);
-        if [libc::RTM_NEWLINK, libc::RTM_DELLINK].contains(&kind) {
-            let is_deleted = kind == libc::RTM_DELLINK;
-            events.extend(link_event(&bytes[HEADER..length], is_deleted));
+fn append_events(bytes: &[u8], events: &mut Vec<LinkEvent>) {
+    for message in messages(bytes) {
+        let is_deleted = message.kind == libc::RTM_DELLINK;
+        if is_deleted || message.kind == libc::RTM_NEWLINK {
+            events.extend(link_event(message.body, is_deleted));
         }
-        bytes = bytes.get(aligned(length)..).unwrap_or_default();
     }
 }
 
@@ -127,31 +119,11 @@ fn append_events(mut bytes: &[u8], events: &mut Vec<LinkEvent>) {
 fn link_event(bytes: &[u8], is_deleted: bool) -> Option<LinkEvent> {
     let (index, flags) = (word(bytes, 4)?, word(bytes, 8)?);
     let is_up = flags & libc::IFF_UP as u32 != 0 && flags & LOWER_UP != 0;
-    let mut rest = bytes.get(INTERFACE..)?;
-    while let (Some(length), Some(kind)) = (short(rest, 0), short(rest, 2)) {
-        let length = usize::from(length);
-        let value = rest.get(ATTRIBUTE..length)?;
-        if kind == libc::IFLA_IFNAME {
-            let name = value.strip_suffix(&[0]).unwrap_or(value);
-            let name = String::from_utf8_lossy(name).into_owned();
-            return Some(LinkEvent { index, name, has_carrier: is_up && !is_deleted });
-        }
-        rest = rest.get(aligned(length)..)?;
-    }
-    None
-}
-
-/// Messages and attributes begin at multiples of four bytes.
-const fn aligned(length: usize) -> usize {
-    length.next_multiple_of(4)
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
-}
-
-fn short(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
+    let mut all = attributes(bytes.get(INTERFACE..)?);
+    let (_, name) = all.find(|(kind, _)| *kind == libc::IFLA_IFNAME)?;
+    let name = name.strip_suffix(&[0]).unwrap_or(name);
+    let name = String::from_utf8_lossy(name).into_owned();
+    Some(LinkEvent { index, name, has_carrier: is_up && !is_deleted })
 }
 
 #[cfg(test)]
@@ -159,6 +131,7 @@ mod tests {
     use gridhaul_testing::{has_program, has_tool};
 
     use super::*;
+    use crate::netlink::HEADER;
     use crate::{Namespace, run_batch};
 
     #[expect(clippy::disallowed_methods, reason = "waits for the kernel")]

@@ -10,6 +10,7 @@ use rustix::net::{
 };
 
 use crate::Error;
+use crate::netlink::{attribute, message, messages};
 
 /// The rule of a chain that marks packets: it keeps some bits of the mark, and sets others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,38 +35,29 @@ pub fn replace_mark_rules(table: &str, rules: &[MarkRule]) -> Result<(), Error> 
 }
 
 /// Sends a batch, and reads the acknowledgement of each of its messages.
-fn transact(batch: &[u8], messages: usize) -> io::Result<()> {
+fn transact(batch: &[u8], requests: usize) -> io::Result<()> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(NETFILTER))?;
     send(&socket, batch, SendFlags::empty())?;
     let mut buffer = [0_u8; 1 << 13];
     let mut acknowledged = 0;
     // The kernel has answered when the call returns.
-    while acknowledged < messages {
+    while acknowledged < requests {
         let length = match recv(&socket, &mut buffer[..], RecvFlags::empty()) {
             Ok((length, _)) => length,
             Err(Errno::AGAIN) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Err(error) => return Err(error.into()),
         };
-        let mut rest = &buffer[..length];
-        while let Some(header) = rest.get(..HEADER + 4) {
-            let size = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
-            let kind = u16::from_ne_bytes([header[4], header[5]]);
-            if i32::from(kind) == libc::NLMSG_ERROR {
-                let code = [header[16], header[17], header[18], header[19]];
-                match i32::from_ne_bytes(code) {
-                    0 => acknowledged += 1,
-                    code => return Err(io::Error::from_raw_os_error(-code)),
-                }
+        for message in messages(&buffer[..length]) {
+            match message.error() {
+                Some(0) => acknowledged += 1,
+                Some(code) => return Err(io::Error::from_raw_os_error(code)),
+                None => {}
             }
-            rest = rest.get(aligned(size.max(HEADER))..).unwrap_or_default();
         }
     }
     Ok(())
 }
-
-/// `struct nlmsghdr`.
-const HEADER: usize = 16;
 
 /// Message types: begin and end of a batch; new and deleted rules (`NFT_MSG_NEWRULE`,
 /// `NFT_MSG_DELRULE`).
@@ -105,36 +97,27 @@ fn batch(table: &str, rules: &[MarkRule]) -> Vec<u8> {
     let request = libc::NLM_F_REQUEST as u16;
     let with_ack = request | libc::NLM_F_ACK as u16;
     let appended = with_ack | (libc::NLM_F_CREATE | libc::NLM_F_APPEND) as u16;
-    let mut bytes = message(BATCH_BEGIN, request, &[]);
+    let mut bytes = filter_message(BATCH_BEGIN, request, &[]);
     for rule in rules {
         let text = |text: &str| [text.as_bytes(), &[0]].concat();
         let place =
             [attribute(RULE_TABLE, &text(table)), attribute(RULE_CHAIN, &text(&rule.chain))]
                 .concat();
-        bytes.extend(message(DELETE_RULE, with_ack, &place));
+        bytes.extend(filter_message(DELETE_RULE, with_ack, &place));
         let expressions = attribute(RULE_EXPRESSIONS | NESTED, &marking(rule));
-        bytes.extend(message(NEW_RULE, appended, &[place, expressions].concat()));
+        bytes.extend(filter_message(NEW_RULE, appended, &[place, expressions].concat()));
     }
-    bytes.extend(message(BATCH_END, request, &[]));
+    bytes.extend(filter_message(BATCH_END, request, &[]));
     bytes
 }
 
 /// A message with `struct nfgenmsg`.
-fn message(kind: u16, flags: u16, attributes: &[u8]) -> Vec<u8> {
+fn filter_message(kind: u16, flags: u16, attributes: &[u8]) -> Vec<u8> {
     let is_rule = kind == NEW_RULE || kind == DELETE_RULE;
     let family = if is_rule { INET } else { 0 };
     let resource = if is_rule { 0 } else { SUBSYSTEM };
-    let length = (HEADER + 4 + attributes.len()) as u32;
-    let mut bytes = Vec::with_capacity(length as usize);
-    bytes.extend_from_slice(&length.to_ne_bytes());
-    bytes.extend_from_slice(&kind.to_ne_bytes());
-    bytes.extend_from_slice(&flags.to_ne_bytes());
-    // Sequence number and port: there is one batch for each socket.
-    bytes.extend_from_slice(&[0; 8]);
-    bytes.extend_from_slice(&[family, 0]);
-    bytes.extend_from_slice(&resource.to_be_bytes());
-    bytes.extend_from_slice(attributes);
-    bytes
+    let header = [[family, 0], resource.to_be_bytes()].concat();
+    message(kind, flags, &[&header, attributes].concat())
 }
 
 /// The expressions of a rule: load the mark, change its bits, store it.
@@ -160,18 +143,6 @@ fn expression(name: &str, data: &[u8]) -> Vec<u8> {
     let name = attribute(EXPRESSION_NAME, &[name.as_bytes(), &[0]].concat());
     let data = attribute(EXPRESSION_DATA | NESTED, data);
     attribute(LIST_ELEMENT | NESTED, &[name, data].concat())
-}
-
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = (4 + value.len()) as u16;
-    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-    bytes.extend_from_slice(value);
-    bytes.resize(aligned(bytes.len()), 0);
-    bytes
-}
-
-const fn aligned(length: usize) -> usize {
-    length.next_multiple_of(4)
 }
 
 #[cfg(test)]

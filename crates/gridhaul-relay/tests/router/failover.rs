@@ -117,6 +117,32 @@ fn connections_continue_over_the_other_link() {
 }
 
 #[test]
+fn a_segment_that_waits_on_a_dead_device_is_sent_over_the_other_link() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([CLASS, CLASS]);
+    network.start_both();
+    let [mut own, mut other] = network.connect(Side::Terminal, 4060);
+    let mut message = [0; MESSAGE];
+    own.write_all(&message).unwrap();
+    other.read_exact(&mut message).unwrap();
+    // For so long the kernel asks for the address of a neighbour, instead of three seconds.
+    network.run(Side::Terminal, "sysctl -q net.ipv4.neigh.dvbt0.mcast_solicit=120");
+    // The terminal sends after the loss of the carrier, and before its router has changed marks.
+    network.signal(Side::Terminal, "-STOP");
+    network.run(Side::Centre, "ip link set dvbt0 down");
+    let waiting = || network.run(Side::Terminal, "ip neigh show dev dvbt0 nud incomplete");
+    wait_until("a segment waits on the device", || {
+        own.write_all(&message).unwrap();
+        !waiting().is_empty()
+    });
+    network.signal(Side::Terminal, "-CONT");
+    other.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+    other.read_exact(&mut message).expect("the kernel retransmits within 40 s");
+}
+
+#[test]
 fn a_link_that_swallows_large_packets_only_is_left() {
     if !is_possible() {
         return;

@@ -170,10 +170,14 @@ impl Network {
 
     /// Stops the router of a side by a signal, and waits for its end.
     pub(crate) fn stop(&mut self, side: Side, signal: &str) {
-        let mut router = self.routers[side as usize].take().unwrap();
-        let done = Command::new("kill").args([signal, &router.id().to_string()]).status();
-        assert!(done.unwrap().success());
-        router.wait().unwrap();
+        self.signal(side, signal);
+        self.routers[side as usize].take().unwrap().wait().unwrap();
+    }
+
+    /// Sends a signal to the router of a side.
+    pub(crate) fn signal(&self, side: Side, signal: &str) {
+        let process = self.routers[side as usize].as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
     }
 
     /// Packets that a device has sent.

@@ -12,7 +12,9 @@ mod token;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_linux::{Clock, EventFlags, LinkEvent, LinkEvents, replace_mark_rules};
+use gridhaul_linux::{
+    Clock, EventFlags, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
+};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -22,7 +24,7 @@ use self::plan::Step;
 use self::ruleset::Selection;
 use self::sockets::ProbeSocket;
 use self::token::RouterToken;
-use super::{Event, Machine, Probe};
+use super::{Event, LinkState, Machine, Probe};
 use crate::runtime::event_loop::{Drain, End, EventLoop, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management::StatusRequest;
@@ -241,6 +243,16 @@ impl Loop {
         if let Err(error) = self.select(&changes, is_repeated) {
             report(Level::Error, &format!("{error}\nthe change is repeated"));
             self.repeat_at = now + REPEAT;
+            return;
+        }
+        // Before the change, a segment may have been sent to the device that has lost its carrier,
+        // where it waits for a neighbour. The kernel would not retransmit it for three seconds.
+        for (link, index) in self.indices.iter().enumerate() {
+            if matches!(self.machine.state(link), LinkState::Failed(_) | LinkState::Suspected)
+                && let Err(error) = discard_waiting_packets(*index)
+            {
+                report(Level::Warning, &error.to_string());
+            }
         }
     }
 
