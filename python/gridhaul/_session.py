@@ -22,6 +22,8 @@ class Message(NamedTuple):
         sent_s: When it was sent, in seconds.
         at_s: When it was delivered or lost, in seconds.
         lost: Why it was lost, such as ``"queue_full"`` or ``"outage"``; None if it was delivered.
+        altered: Whether it arrived with altered content and a valid checksum: after an attack
+            ``alter``, or the key ``corrupt_undetected`` of a link.
 
     """
 
@@ -29,6 +31,7 @@ class Message(NamedTuple):
     sent_s: float
     at_s: float
     lost: str | None
+    altered: bool = False
 
     @property
     def delivered(self) -> bool:
@@ -236,7 +239,7 @@ class Session:
 
     def _messages(
         self,
-        reports: list[tuple[int, float, float, str | None]],
+        reports: list[tuple[int, float, float, str | None, bool]],
         error: BaseException | None,
     ) -> list[Message]:
         if error is not None:

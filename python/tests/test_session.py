@@ -31,6 +31,29 @@ def test_messages_are_delivered_with_their_delay(meters: Scenario) -> None:
     assert session.in_flight == 0
 
 
+def test_attacked_messages_are_marked_or_lost(meters: Scenario) -> None:
+    attacks = """
+        [attack.forge]
+        start = "1 s"
+        length = "1 s"
+        action.alter.link = "street"
+        [attack.silence]
+        start = "3 s"
+        length = "1 s"
+        action.drop.link = "street"
+    """
+    session = Session(Scenario.from_toml(meters.to_toml() + attacks))
+    for second in (0.5, 1.5, 2.5):
+        session.send("meter[3]", "head", 200, second)
+    messages = session.advance_to(2.9)
+    assert [message.altered for message in messages] == [False, True, False]
+    # TCP retransmits what the attacker drops until the attack is over.
+    session.send("meter[3]", "head", 200, 3.2)
+    late = session.advance_to(20)
+    assert [message.altered for message in late] == [False]
+    assert late[0].at_s > 4
+
+
 def test_a_session_sends_at_its_own_time_by_default(meters: Scenario) -> None:
     session = Session(meters)
     session.advance_to(2.5)

@@ -1,7 +1,9 @@
 //! The backend: selects the equations for a scenario.
 
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported, external_loads};
+use gridhaul_scenario::backend::{
+    Backend, Progress, RunError, Unsupported, attacks, external_loads,
+};
 use gridhaul_scenario::scenario::Scenario;
 
 use crate::model_rules::ModelRules;
@@ -65,9 +67,9 @@ impl Backend for PrintedModel {
 }
 
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
-    let external = external_loads(scenario);
-    if !external.is_empty() {
-        return Err(external);
+    let unsupported = [external_loads(scenario), attacks(scenario)].concat();
+    if !unsupported.is_empty() {
+        return Err(unsupported);
     }
     if steady::is_bulk(scenario) {
         steady::supports(scenario, rules)

@@ -31,8 +31,9 @@ pub(crate) struct Snapshot {
     state: Arc<Mutex<State>>,
 }
 
-/// The end of a message: its number, when it was sent and ended, and why it was lost.
-type Report = (u64, f64, f64, Option<&'static str>);
+/// The end of a message: its number, when it was sent and ended, why it was lost, and whether it
+/// was altered.
+type Report = (u64, f64, f64, Option<&'static str>, bool);
 
 /// The ends of messages, and the exception that interrupted the step.
 type StepResult = (Vec<Report>, Option<Py<PyAny>>);
@@ -184,10 +185,11 @@ impl Session {
 
 fn report(report: &MessageReport) -> Report {
     let reason = match report.fate {
-        MessageFate::Delivered => None,
+        MessageFate::Delivered | MessageFate::Altered => None,
         MessageFate::Lost(reason) => Some(LossReason::name(reason)),
     };
-    (report.id.0, report.sent.as_secs_f64(), report.at.as_secs_f64(), reason)
+    let [sent_s, at_s] = [report.sent, report.at].map(Instant::as_secs_f64);
+    (report.id.0, sent_s, at_s, reason, report.fate == MessageFate::Altered)
 }
 
 fn exception(py: Python<'_>, error: &SessionError) -> PyErr {

@@ -43,6 +43,17 @@ pub(crate) struct RunCounters {
     pub measured: Range<Instant>,
 }
 
+/// A message that has arrived completely.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArrivedMessage {
+    pub row: u32,
+    pub flow: u32,
+    /// When it was ready.
+    pub ready: Instant,
+    /// Whether its content was altered on the way.
+    pub is_altered: bool,
+}
+
 impl RunCounters {
     /// `deadline_checks` has an entry for each row, `None` for a row without a deadline.
     /// `indirect_payload` has a zero for each flow, or is empty.
@@ -111,9 +122,11 @@ impl RunCounters {
         }
     }
 
-    /// A message of a row has arrived completely.
-    pub(crate) fn on_delivered(&mut self, row: u32, flow: u32, ready: Instant, delay: Duration) {
+    /// A message has arrived completely.
+    pub(crate) fn on_delivered(&mut self, message: &ArrivedMessage, delay: Duration) {
+        let ArrivedMessage { row, flow, ready, is_altered } = *message;
         if ready >= self.measured.start {
+            self.rows[row as usize].altered += u64::from(is_altered);
             self.delays[row as usize].record(delay);
             self.members.on_delivered(flow, delay);
             if let Some(in_progress) = &mut self.in_progress[row as usize] {

@@ -32,8 +32,16 @@ pub struct MessageReport {
 pub enum MessageFate {
     /// The last byte has arrived; with transport `echo`, back at the sender.
     Delivered,
+    /// As `Delivered`, but the content was altered on the way, with a valid checksum.
+    Altered,
     /// The message will not arrive.
     Lost(LossReason),
+}
+
+impl MessageFate {
+    pub(crate) const fn delivered(is_altered: bool) -> Self {
+        if is_altered { Self::Altered } else { Self::Delivered }
+    }
 }
 
 /// The messages of a session. There are none in a run.
@@ -167,11 +175,11 @@ impl ExternalMessages {
     }
 
     /// The first message in flight on the connection of a flow has arrived.
-    pub(crate) fn on_delivered(&mut self, now: Instant, row: u32, flow: u32) {
+    pub(crate) fn on_delivered(&mut self, now: Instant, row: u32, flow: u32, fate: MessageFate) {
         let Some(channel) = self.channel_of(row) else { return };
         let member = (flow - channel.flows.start) as usize;
         if let Some(message) = channel.streams[member].pop_front() {
-            self.report(now, message, MessageFate::Delivered);
+            self.report(now, message, fate);
         }
     }
 

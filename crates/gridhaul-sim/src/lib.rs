@@ -8,6 +8,7 @@
 
 mod addresses;
 mod aggregation;
+mod alterations;
 mod audit;
 mod build;
 mod capture;

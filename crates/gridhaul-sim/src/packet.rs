@@ -33,6 +33,8 @@ pub(crate) struct Datagram {
     pub bytes: u32,
     /// Headers in bytes.
     pub header: u8,
+    /// Whether the payload was altered on the way.
+    pub is_altered: bool,
     /// Sequence number among the datagrams of the row of flows, from 0.
     pub number: u32,
     /// When the application had the message ready.
@@ -75,6 +77,13 @@ impl LinkPayload for Packet {
     /// The two directions of a flow count as two flows.
     fn flow(&self) -> u64 {
         u64::from(self.to.index())
+    }
+
+    fn has_payload(&self) -> bool {
+        match &self.body {
+            Body::Tcp(segment) => segment.len > 0,
+            Body::Datagram(_) => true,
+        }
     }
 }
 

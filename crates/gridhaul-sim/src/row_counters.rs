@@ -18,6 +18,10 @@ pub(crate) struct RowCounters {
     /// Datagrams sent and lost.
     pub datagrams: u64,
     pub datagrams_lost: u64,
+    /// Messages that arrived altered, of those that were ready in the measured time.
+    pub altered: u64,
+    /// Whether an attacker may alter messages: only then the metrics include their number.
+    pub may_be_altered: bool,
     /// The sum of the congestion windows integrated over time up to `cwnd_since`, in byte
     /// nanoseconds.
     cwnd_integral: u128,

@@ -13,7 +13,7 @@ use gridhaul_scenario::scenario::Scenario;
 
 use crate::aggregation::unsupported;
 use crate::audit::{AuditError, LinkTotals, check_medium, directions_on};
-use crate::build::build;
+use crate::build::{build, unsupported_attacks};
 use crate::layout::Layout;
 use crate::limitations;
 use crate::proxy;
@@ -79,7 +79,7 @@ impl Sim {
     /// # Errors
     /// The scenario is not valid.
     pub fn rows(scenario: &Scenario) -> Result<PointRows, RunError> {
-        let layout = Layout::new(scenario)?;
+        let layout = Layout::new(&scenario.with_floods())?;
         Ok(PointRows { flows: layout.flows, links: layout.directions.rows().to_vec() })
     }
 
@@ -96,6 +96,7 @@ impl Sim {
 pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let mut unsupported = unsupported(scenario);
     unsupported.extend(proxy::unsupported(scenario));
+    unsupported.extend(unsupported_attacks(scenario));
     unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
         key,
         reason: "the simulator has no shapers; use backend `emu`, or set `on = false`".to_owned(),
@@ -117,6 +118,7 @@ fn run_once(
     progress: &dyn Progress,
     continues: impl Fn(u64) -> bool,
 ) -> Result<Option<Run>, RunError> {
+    let scenario = &*scenario.with_floods();
     let layout = Layout::new(scenario)?;
     let mut world = build(scenario, &layout, replication, progress)?;
     if !world.run(continues)? {

@@ -11,4 +11,6 @@ pub(crate) struct WaitingMessage {
     pub ready: Instant,
     /// The flow of the message.
     pub origin: u32,
+    /// Whether its content was altered on the way.
+    pub is_altered: bool,
 }

@@ -47,11 +47,17 @@ pub struct LinkAccount {
     /// Transmissions that collided on a shared medium, whether the packet was lost or not; 32 bits
     /// as above.
     pub collisions: u32,
-    /// Whether the direction has shadowing or noise, or contends for its medium: only then the
-    /// metrics include their losses and collisions.
+    /// Packets that attackers dropped; 32 bits as above.
+    pub dropped_attack: u32,
+    /// Packets that attackers have delayed and altered: determined by [`at`](Self::at).
+    delayed_attack: u32,
+    altered_attack: u32,
+    /// Whether the direction has shadowing or noise, contends for its medium, or is under attack:
+    /// only then the metrics include their losses, collisions and attacked packets.
     has_shadowing: bool,
     has_noise: bool,
     pub(super) has_contention: bool,
+    pub(super) has_attacks: bool,
 }
 
 impl LinkAccount {
@@ -68,7 +74,9 @@ impl LinkAccount {
     /// within it, and the utilisation of a saturated link would exceed 100 %.
     #[must_use]
     pub fn at<P: LinkPayload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
-        Self { wire_bytes: self.wire_bytes + link.sent_inside(now), ..*self }
+        let [delayed_attack, altered_attack] = link.attacked();
+        let wire_bytes = self.wire_bytes + link.sent_inside(now);
+        Self { wire_bytes, delayed_attack, altered_attack, ..*self }
     }
 
     /// The queue has dropped an offered packet on arrival.
@@ -123,6 +131,7 @@ impl LinkAccount {
             TransitOutcome::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
             TransitOutcome::Lost(DropReason::Shadowing) => add_one(&mut self.dropped_shadowing),
             TransitOutcome::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
+            TransitOutcome::Lost(DropReason::Attack) => add_one(&mut self.dropped_attack),
             TransitOutcome::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
             TransitOutcome::Lost(_) => self.dropped_loss += 1,
             _ => self.delay_ns += left.since(offered).as_nanos(),
@@ -150,6 +159,10 @@ impl LinkAccount {
         self.has_noise |= now.has_noise;
         self.collisions += now.collisions - earlier.collisions;
         self.has_contention |= now.has_contention;
+        self.dropped_attack += now.dropped_attack - earlier.dropped_attack;
+        self.delayed_attack += now.delayed_attack - earlier.delayed_attack;
+        self.altered_attack += now.altered_attack - earlier.altered_attack;
+        self.has_attacks |= now.has_attacks;
     }
 
     /// The metrics of all rows, from the counters of each direction `now` and `earlier`, and the
@@ -175,10 +188,10 @@ impl LinkAccount {
     #[must_use]
     pub fn metrics(&self, (members, rate): (u32, BitRate), span: Duration) -> Metrics {
         let secs = span.as_secs_f64();
-        let in_time = [self.dropped_outage, self.dropped_shadowing, self.dropped_noise];
-        let lost = self.dropped_queue
-            + self.dropped_loss
-            + in_time.into_iter().map(u64::from).sum::<u64>();
+        let others =
+            [self.dropped_outage, self.dropped_shadowing, self.dropped_noise, self.dropped_attack];
+        let lost =
+            self.dropped_queue + self.dropped_loss + others.into_iter().map(u64::from).sum::<u64>();
         let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
         // Utilisation counts bytes, because an outage within a packet lengthens the time of its
         // transmission.
@@ -208,6 +221,11 @@ impl LinkAccount {
         }
         if self.has_contention {
             metrics.push((Metric::Collisions, f64::from(self.collisions)));
+        }
+        if self.has_attacks {
+            metrics.push((Metric::DropsAttack, f64::from(self.dropped_attack)));
+            metrics.push((Metric::DelayedAttack, f64::from(self.delayed_attack)));
+            metrics.push((Metric::AlteredAttack, f64::from(self.altered_attack)));
         }
         if self.offered > 0 {
             metrics.push((Metric::LossRatio, lost as f64 / self.offered as f64));

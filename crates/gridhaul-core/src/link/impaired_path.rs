@@ -5,6 +5,7 @@ use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
 
 use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets};
+use super::attack::{AttackedPacket, Attacks};
 use super::change::Failures;
 use super::impairments::{ImpairedPacket, Impairments, Sent};
 use super::medium::MediumAccess;
@@ -23,6 +24,7 @@ pub(super) struct ImpairedPath<P> {
     pub(super) rate_changes: Option<RateChanges>,
     /// Failures that a caller has caused during the run (`change`).
     pub(super) failures: Failures,
+    pub(super) attacks: Attacks,
 }
 
 /// The times of a transmission.
@@ -70,6 +72,7 @@ impl<P: LinkPayload> ImpairedPath<P> {
             compression: direction.compression,
             rate_changes: RateChanges::new(direction),
             failures: Failures::default(),
+            attacks: Attacks::default(),
         }
     }
 
@@ -261,11 +264,14 @@ impl<P: LinkPayload> LinkDirection<P> {
         let Transmission { started, sent, counted, collided } = transmission;
         self.transmitter.occupy_until(sent);
         let lost = self.loss.loses(sent);
-        let ImpairedPacket { left, mut outcome, duplicated } =
+        let ImpairedPacket { mut left, mut outcome, duplicated } =
             impaired.impairments.apply(Sent { bytes, counted, started, sent, lost }, self.delay);
         if collided {
             outcome = TransitOutcome::Lost(DropReason::Collision);
         }
+        let (flow, has_payload) = (payload.flow(), payload.has_payload());
+        let packet = AttackedPacket { flow, has_payload, sent };
+        impaired.attacks.apply(&packet, &mut left, &mut outcome);
         let transit = PacketTransit { payload, bytes, offered, started, sent, left, outcome };
         self.insert(transit);
         if let Some(outcome) = outcome.of_duplicate().filter(|_| duplicated) {

@@ -12,7 +12,8 @@
 //! 3. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
 //!    Bernoulli, Gilbert–Elliott or listed losses (`loss`). The first that applies is the cause.
 //! 4. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
-//! 5. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets,
+//! 5. **Attacks** (`attack`): packets that would arrive are dropped, delayed or altered.
+//! 6. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets,
 //!    then the extra delay of reordered packets, which does not (`jitter`, `load_latency`,
 //!    `reorder`).
 //!
@@ -33,6 +34,7 @@
 
 mod account;
 mod aqm;
+mod attack;
 mod change;
 mod direction;
 mod gilbert_elliott;
@@ -64,6 +66,7 @@ mod tests;
 use crate::random::{RandomStream, RandomStreamName};
 
 pub use account::LinkAccount;
+pub use attack::{FlowSelection, LinkAttack};
 pub use change::DirectionChange;
 pub use direction::LinkDirection;
 pub use loss_cause::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};

@@ -16,7 +16,7 @@ pub(super) struct Outages {
 
 /// A single or periodic outage. The interval includes its start and excludes its end.
 #[derive(Debug, Clone, Copy)]
-struct Series {
+pub(super) struct Series {
     start: Instant,
     length: Duration,
     /// Period from start to start; never zero.
@@ -94,13 +94,23 @@ impl Outages {
 
 impl Series {
     fn new(outage: &scenario::Outage) -> Self {
+        Self::recurring(outage.start, outage.length, outage.every)
+    }
+
+    /// Intervals of a length that begin at `start`, and then after each period `every`.
+    pub(super) fn recurring(start: Duration, length: Duration, every: Option<Duration>) -> Self {
         // An outage whose period is not longer than its length never ends.
-        let endless = outage.every.is_some_and(|every| every <= outage.length);
+        let endless = every.is_some_and(|every| every <= length);
         Self {
-            start: Instant::ZERO + outage.start,
-            length: if endless { Duration::MAX } else { outage.length },
-            every: outage.every.filter(|_| !endless),
+            start: Instant::ZERO + start,
+            length: if endless { Duration::MAX } else { length },
+            every: every.filter(|_| !endless),
         }
+    }
+
+    /// Whether an interval covers a time, its start included and its end excluded.
+    pub(super) fn covers(&self, at: Instant) -> bool {
+        self.end_around(at).is_some()
     }
 
     /// The end of the outage that covers `at`, if any.

@@ -11,6 +11,11 @@ pub trait LinkPayload: Copy {
     fn flow(&self) -> u64 {
         0
     }
+
+    /// Whether the packet has payload that an attacker can alter.
+    fn has_payload(&self) -> bool {
+        true
+    }
 }
 
 impl LinkPayload for () {}
@@ -89,6 +94,8 @@ pub enum DropReason {
     Noise,
     /// The packet collided with others on a shared medium, for the last time.
     Collision,
+    /// An attacker dropped the packet.
+    Attack,
 }
 
 impl DropReason {

@@ -25,6 +25,15 @@ fn unsupported_keys_are_named() {
     assert_eq!(keys_of(&text.replace("ns2", "linux")), expected);
 }
 
+#[test]
+fn attacks_are_rejected_by_name() {
+    let flows = "[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\n\
+        [attack.bots]\nstart = '1 s'\nlength = '1 s'\n\
+        action.flood = { from = 'near', to = 'far', rate = '1 Mbit/s' }";
+    let text = format!("duration = '9 s'\n{}", pair("both = { rate = '1 Mbit/s' }", flows));
+    assert_eq!(keys_of(&text), ["attack.bots"]);
+}
+
 /// Unsupported keys, with reasons, for these keys of a link and of the stack `s`.
 fn unsupported_keys(link: &str, stack: &str) -> Vec<(String, String)> {
     let flows = format!(

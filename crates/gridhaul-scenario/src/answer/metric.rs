@@ -51,8 +51,7 @@ macro_rules! metrics {
 
             /// The columns that every row of a scope has, in their order.
             pub fn of_every_row(scope: Scope) -> impl Iterator<Item = Self> {
-                // Only directions that contend for a medium have collisions.
-                Self::of_scope(scope).filter(|metric| *metric != Self::Collisions)
+                Self::of_scope(scope).filter(|metric| !metric.is_of_some_rows())
             }
 
             /// Name, unit and definition.
@@ -175,6 +174,10 @@ metrics! {
          sent.";
     Messages "messages_count" "messages delivered" "" Flow
         "Messages that arrived completely, of those due in the measured time.";
+    AlteredMessages "altered_messages_count" "messages altered" "" Flow
+        "Messages that arrived with altered content and a valid checksum, of those due in the \
+         measured time. Only flows with messages on which an attack `alter` with a valid checksum \
+         may act have this column.";
     MessageLoss "message_loss_ratio" "message loss" "" Flow
         "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose \
          connection failed to open. Null without messages.";
@@ -254,8 +257,15 @@ metrics! {
          such a medium have this column.";
     DropsOutage "drops_outage_count" "lost in outages" "" Link
         "Packets lost in outages.";
+    DropsAttack "drops_attack_count" "lost to attacks" "" Link
+        "Packets that an attacker dropped. Only directions under attack have this column and the \
+         next two.";
+    DelayedAttack "delayed_attack_count" "delayed by attacks" "" Link
+        "Packets that an attacker held back.";
+    AlteredAttack "altered_attack_count" "altered by attacks" "" Link
+        "Packets that an attacker altered, with a valid checksum or without.";
     Corrupted "corrupted_count" "corrupted" "" Link
-        "Packets that arrived with bit errors.";
+        "Packets that arrived with bit errors, or altered by an attacker.";
     Duplicated "duplicated_count" "duplicated" "" Link
         "Packets of which a second copy arrived.";
     LossRatio "loss_ratio" "loss" "" Link
@@ -266,6 +276,24 @@ metrics! {
         "Largest number of packets in the queue.";
     LinkDelayMean "link_delay_mean_s" "delay, mean" "s" Link
         "Time from the arrival of a packet at the queue to its arrival at the receiving end.";
+}
+
+impl Metric {
+    /// Whether only rows of some scenarios have this column: directions that contend for a medium,
+    /// and directions and flows under attack.
+    #[must_use]
+    pub const fn is_of_some_rows(self) -> bool {
+        matches!(self, Self::Collisions) || self.is_of_attacks()
+    }
+
+    /// Whether only scenarios with attacks have this column.
+    #[must_use]
+    pub const fn is_of_attacks(self) -> bool {
+        matches!(
+            self,
+            Self::AlteredMessages | Self::DropsAttack | Self::DelayedAttack | Self::AlteredAttack
+        )
+    }
 }
 
 impl fmt::Display for Metric {

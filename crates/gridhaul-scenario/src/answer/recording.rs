@@ -62,10 +62,12 @@ pub enum LossReason {
     ConnectionClosed,
     /// The message was on its way at the end of the run.
     Unfinished,
+    /// An attacker dropped the packet.
+    Attack,
 }
 
 impl LossReason {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::QueueFull,
         Self::Aqm,
         Self::Loss,
@@ -78,6 +80,7 @@ impl LossReason {
         Self::ConnectionFailed,
         Self::ConnectionClosed,
         Self::Unfinished,
+        Self::Attack,
     ];
 
     /// Name in the column `reason`.
@@ -96,6 +99,7 @@ impl LossReason {
             Self::ConnectionFailed => "connection_failed",
             Self::ConnectionClosed => "connection_closed",
             Self::Unfinished => "unfinished",
+            Self::Attack => "attack",
         }
     }
 }

@@ -208,11 +208,12 @@ impl SeriesInfo {
                     "string",
                     "",
                     "`queue_full`, `aqm`, `loss`, `outage`, `shadowing`, `noise`, `collision`: by \
-                     a link; `corrupted`: rejected by the checksum of the receiver; `proxy`: \
-                     dropped by a proxy that is down; `connection_failed`: the connection of the \
-                     message did not open; `connection_closed`: the connection was closed or \
-                     reset before the message arrived; `unfinished`: not sent, in transit or in \
-                     the buffer of an aggregator at the end of the run.",
+                     a link; `attack`: by an attacker; `corrupted`: rejected by the checksum of \
+                     the receiver; `proxy`: dropped by a proxy that is down; \
+                     `connection_failed`: the connection of the message did not open; \
+                     `connection_closed`: the connection was closed or reset before the message \
+                     arrived; `unfinished`: not sent, in transit or in the buffer of an \
+                     aggregator at the end of the run.",
                 ),
             ],
         },

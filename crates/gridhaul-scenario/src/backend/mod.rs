@@ -42,6 +42,17 @@ pub fn external_loads(scenario: &Scenario) -> Vec<Unsupported> {
     external.map(unsupported).collect()
 }
 
+/// The attacks of a scenario, as keys that a backend does not support.
+#[must_use]
+pub fn attacks(scenario: &Scenario) -> Vec<Unsupported> {
+    let unsupported = |name: &String| Unsupported {
+        key: format!("attack.{name}"),
+        reason: "only the simulator has attacks; use backend `sim`, or remove this table"
+            .to_owned(),
+    };
+    scenario.attack.keys().map(unsupported).collect()
+}
+
 /// Observer of the progress of a run, and the storage of its recordings.
 pub trait Progress: Sync {
     /// Reports that `done` of `total` work items are finished.

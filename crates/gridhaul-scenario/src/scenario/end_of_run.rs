@@ -1,11 +1,11 @@
-//! Crashes, outages and changes of rates that start after the end of the run.
+//! Crashes, outages, changes of rates and attacks that start after the end of the run.
 
 use super::{Link, Node, Scenario};
 use crate::units::Duration;
 
 impl Scenario {
-    /// Keys of crashes, outages and changes of rates that start at or after the end of the run; in
-    /// a sweep, those that do so at all points.
+    /// Keys of crashes, outages, changes of rates and attacks that start at or after the end of the
+    /// run; in a sweep, those that do so at all points.
     pub(crate) fn keys_after_end(&self) -> Vec<String> {
         self.at_all_points(Self::keys_after_end_here)
     }
@@ -13,7 +13,10 @@ impl Scenario {
     fn keys_after_end_here(&self) -> Vec<String> {
         let crashes = self.node.iter().flat_map(|(name, node)| crashes(name, node));
         let events = self.link.iter().flat_map(|(name, link)| events(name, link));
-        let after_end = crashes.chain(events).filter(|(_, start)| *start >= self.duration);
+        let attacks = self.attack.iter();
+        let attacks = attacks.map(|(name, attack)| (format!("attack.{name}.start"), attack.start));
+        let after_end =
+            crashes.chain(events).chain(attacks).filter(|(_, start)| *start >= self.duration);
         after_end.map(|(key, _)| key).collect()
     }
 }
@@ -56,7 +59,9 @@ mod tests {
              outage = [{{ start = '9999 ms', length = '1 s' }}], \
              rate_change = [{{ at = '9 s', rate = '1 kbit/s' }}, \
              {{ at = '10500 ms', rate = '2 kbit/s' }}] }}\n\
-             [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
+             [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n\
+             [attack.now]\nstart = '9 s'\nlength = '9 s'\naction.drop.link = 'one'\n\
+             [attack.late]\nstart = '10600 ms'\nlength = '1 s'\naction.drop.link = 'one'\n"
         );
         Scenario::from_toml(&text, "late.toml").expect("a scenario").keys_after_end()
     }
@@ -67,6 +72,7 @@ mod tests {
             "node.u.proxy.crash[1].at",
             "link.one.both.outage[0].start",
             "link.two.reverse.rate_change[1].at",
+            "attack.late.start",
         ];
         assert_eq!(keys(""), expected);
     }

@@ -2,6 +2,7 @@
 
 mod application;
 mod aqm;
+mod attack;
 mod check;
 mod compression;
 mod directions;
@@ -43,6 +44,10 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
+pub use attack::{
+    AlterAttack, AlteredChecksum, Attack, AttackAction, AttackedLink, AttackedPackets, DelayAttack,
+    DropAttack, FloodAttack,
+};
 pub use compression::{COMPRESSIBLE_HEADER, Compression};
 pub use directions::{Directions, assigned_member};
 pub use error::{Diagnostic, ScenarioError, SourceLocation};
@@ -118,6 +123,9 @@ pub struct Scenario {
     pub stack: IndexMap<String, Stack>,
     /// Flows, by name.
     pub flow: IndexMap<String, Flow>,
+    /// Attacks on the network, by name; backend `sim` only.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub attack: IndexMap<String, Attack>,
     /// Keys of this file to vary; several entries are combined with each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<Sweep>,
@@ -153,11 +161,12 @@ pub struct Record {
     pub members: Vec<String>,
 }
 
-/// Rule for the names of nodes, links, media, stacks and flows.
+/// Rule for the names of nodes, links, media, stacks, flows and attacks.
 pub const NAME_RULE: &str = "use letters from a to z, digits, `_` and `-`";
 
 impl Scenario {
-    /// Whether a text is a valid name of a node, link, medium, stack or flow ([`NAME_RULE`]).
+    /// Whether a text is a valid name of a node, link, medium, stack, flow or attack
+    /// ([`NAME_RULE`]).
     #[must_use]
     pub fn is_name(text: &str) -> bool {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

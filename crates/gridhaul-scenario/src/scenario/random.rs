@@ -1,9 +1,9 @@
 //! Whether random numbers influence the result of a run.
 
 use super::{
-    Aqm, Burst, ChannelTransitions, Direction, Flow, GilbertElliott, Load, LoadLatency, Loss,
-    Medium, Node, Noise, OnOff, Periodic, Poisson, Profile, Reorder, Scenario, Shadowing, Stack,
-    Transport,
+    Aqm, Attack, AttackAction, Burst, ChannelTransitions, DelayAttack, Direction, Flow,
+    GilbertElliott, Load, LoadLatency, Loss, Medium, Node, Noise, OnOff, Periodic, Poisson,
+    Profile, Reorder, Scenario, Shadowing, Stack, Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -20,6 +20,7 @@ impl Scenario {
             && self.flow.values().all(|flow| !flow.is_random(self.connections(flow)))
             && self.node.values().all(|node| !node.opens_at_random())
             && self.stacks_in_use().all(|stack| !stack.has_random_clock())
+            && self.attack.values().all(|attack| !attack.is_random())
             && !self.has_random_timers()
             && !self.has_contention()
     }
@@ -31,7 +32,8 @@ impl Scenario {
     }
 
     /// Whether the phase of a kernel's clock may decide if a retransmission meets the end of an
-    /// outage: timers of profile `linux` have the precision of the kernel's timer wheel.
+    /// outage or of an attack: timers of profile `linux` have the precision of the kernel's timer
+    /// wheel.
     fn has_random_timers(&self) -> bool {
         let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
         let has_outages = directions.flatten().any(|direction| !direction.outage.is_empty());
@@ -39,7 +41,7 @@ impl Scenario {
         let is_linux =
             |name: &Option<String>| stack(name).is_none_or(|stack| stack.profile == Profile::Linux);
         let mut tcp = self.flow.values().filter(|flow| flow.transport == Transport::Tcp);
-        has_outages && tcp.any(|flow| is_linux(&flow.stack))
+        (has_outages || !self.attack.is_empty()) && tcp.any(|flow| is_linux(&flow.stack))
     }
 
     /// The stacks of TCP flows and of connections that aggregators open.
@@ -92,6 +94,18 @@ impl Direction {
             || reorder.as_ref().is_some_and(Reorder::is_random)
             || of_packets.into_iter().flatten().any(|probability| is_uncertain(*probability))
             || load_latency.as_ref().is_some_and(LoadLatency::is_random)
+    }
+}
+
+impl Attack {
+    fn is_random(&self) -> bool {
+        let Self { start: _, length: _, every: _, action } = self;
+        let packets = match action {
+            AttackAction::Delay(DelayAttack { by, .. }) if by.is_zero() => None,
+            // The datagrams of a flood have a constant rate.
+            action => action.packets(),
+        };
+        packets.is_some_and(|packets| is_uncertain(packets.probability))
     }
 }
 
@@ -340,6 +354,33 @@ mod tests {
         }
         let two = "load = 'bulk'\ncount = 2\nstart_spread = '0 s'";
         assert!(is_deterministic("", two) && !is_deterministic("aqm = { fq_codel = {} }", two));
+    }
+
+    #[test]
+    fn attacks_use_random_numbers_if_they_select_packets() {
+        let attack = |action: &str| {
+            let flow = format!(
+                "stack = 's'\nload = 'bulk'\n[stack.s]\nprofile = 'rfc'\n\
+                 [attack.x]\nstart = '1 s'\nlength = '1 s'\n{action}\n"
+            );
+            is_deterministic("", &flow)
+        };
+        for certain in [
+            "action.drop = { link = 'l' }",
+            "action.drop = { link = 'l', probability = '0 %' }",
+            "action.delay = { link = 'l', by = '0 s', probability = '5 %' }",
+            "action.alter = { link = 'l' }",
+            "action.flood = { from = 'a', to = 'b', rate = '1 Mbit/s' }",
+        ] {
+            assert!(attack(certain), "{certain}");
+        }
+        for random in [
+            "action.drop = { link = 'l', probability = '1 %' }",
+            "action.delay = { link = 'l', by = '1 s', probability = '5 %' }",
+            "action.alter = { link = 'l', probability = '99 %' }",
+        ] {
+            assert!(!attack(random), "{random}");
+        }
     }
 
     #[test]

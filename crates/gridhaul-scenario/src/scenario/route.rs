@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::error::Diagnostic;
-use super::{Direction, Flow, Link, Scenario, Transport, suggest};
+use super::{Direction, FloodAttack, Flow, Link, Scenario, Transport, suggest};
 
 /// One direction of a link on the path of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -129,6 +129,21 @@ impl<'s> Network<'s> {
             Transport::Tcp | Transport::Echo => self.reverse_path(name, flow)?,
         };
         Ok(Routes { forward, reverse })
+    }
+
+    /// The path of the datagrams of a flood.
+    pub(super) fn flood_path(
+        &self,
+        key: &str,
+        flood: &FloodAttack,
+    ) -> Result<Vec<Hop>, Diagnostic> {
+        self.path(&PathRequest {
+            key: format!("{key}.route"),
+            from: &flood.from,
+            to: &flood.to,
+            route: flood.route.as_deref(),
+            members: self.scenario.members(&flood.from, &flood.to).unwrap_or(1),
+        })
     }
 
     fn reverse_path(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {

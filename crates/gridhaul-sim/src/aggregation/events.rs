@@ -7,6 +7,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::Aggregators;
+use crate::alterations::Alterations;
 use crate::counters::RunCounters;
 use crate::end_id::EndId;
 use crate::flow::{Ends, Flow, Received};
@@ -18,6 +19,7 @@ pub(crate) struct Context<'a> {
     pub flows: &'a mut [Flow],
     pub in_flight: &'a mut InFlightMessages,
     pub counters: &'a mut RunCounters,
+    pub alterations: &'a mut Alterations,
 }
 
 impl Context<'_> {
@@ -32,6 +34,7 @@ impl Context<'_> {
     ) -> [Option<EndId>; 2] {
         let flow_index = to.flow();
         let row = self.flows[flow_index as usize].row as usize;
+        let is_altered = self.alterations.on_arrived(to, segment, sent);
         let Some(accepted) = self.admit(now, flow_index, segment) else {
             // The sender retransmits the segment as if a queue had dropped it.
             self.counters.on_segment_lost(row as u32, flow_index, segment, LossCause::Queue);
@@ -40,6 +43,9 @@ impl Context<'_> {
         self.counters.path_counters[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
+        if is_altered && let Ends::Tcp(ends) = &flow.ends {
+            self.alterations.on_accepted(to, &accepted, &ends[to.side()]);
+        }
         let totals = &mut self.counters.rows[row];
         let received = flow.on_segment(now, to, (&accepted, segment.wire_bytes()), totals);
         let new_bytes = flow.received() - before;
@@ -123,6 +129,7 @@ impl Context<'_> {
     /// stream.
     fn next_complete(&mut self, flow_index: u32) -> Option<WaitingMessage> {
         let flow = &mut self.flows[flow_index as usize];
+        let receiver = EndId::of(flow_index, FlowEnd::To);
         let delivered = flow.received();
         let end = flow.notify_at;
         if end > delivered {
@@ -130,7 +137,8 @@ impl Context<'_> {
         }
         if let Some(connection) = self.aggregators.upstream_index(flow_index) {
             let connection = &mut self.aggregators.connections[connection];
-            let message = connection.messages.pop_front()?;
+            let mut message = connection.messages.pop_front()?;
+            message.is_altered |= self.alterations.take_delivered(receiver, message.end);
             flow.notify_at = connection.messages.front().map_or(u64::MAX, |message| message.end);
             let size = message.end - std::mem::replace(&mut connection.delivered, message.end);
             let (node, slot) = (connection.node as usize, connection.slot as usize);
@@ -152,7 +160,8 @@ impl Context<'_> {
                 }
             }
         }
-        Some(WaitingMessage { end, ready, origin: flow_index })
+        let is_altered = self.alterations.take_delivered(receiver, end);
+        Some(WaitingMessage { end, ready, origin: flow_index, is_altered })
     }
 
     /// Returns a message, or chunk of a byte stream, that has completely arrived over an upstream

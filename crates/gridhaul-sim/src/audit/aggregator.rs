@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn message(end: u64, origin: u32) -> WaitingMessage {
-        WaitingMessage { end, ready: Instant::from_nanos(7), origin }
+        WaitingMessage { end, ready: Instant::from_nanos(7), origin, is_altered: false }
     }
 
     /// Two messages of 10 B, from members 0 and 1.

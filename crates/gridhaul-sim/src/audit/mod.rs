@@ -34,6 +34,8 @@ pub(crate) struct LinkAudit {
     /// Whether packets leave in the order in which they were accepted: without reordering and
     /// duplication.
     in_order: bool,
+    /// Whether attackers may drop packets.
+    is_attacked: bool,
     /// Packets that left the direction, copies included.
     left: u64,
     transmitter: TransmitterCheck,
@@ -65,6 +67,7 @@ impl LinkAudit {
         Self {
             delay: direction.delay.as_nanos(),
             in_order: direction.reorder.is_none() && direction.duplicate.is_none(),
+            is_attacked: false,
             left: 0,
             transmitter: TransmitterCheck::new(RateSchedule::of(direction).rate_max()),
             queue: QueueCheck::new(direction.queue),
@@ -73,6 +76,12 @@ impl LinkAudit {
             medium_use: None,
             violation: None,
         }
+    }
+
+    /// The direction is under attack; attackers that delay packets change their order.
+    pub(crate) fn expect_attack(&mut self, delays: bool) {
+        self.is_attacked = true;
+        self.in_order &= !delays;
     }
 
     /// The direction shares its medium with others.
@@ -130,6 +139,9 @@ impl LinkAudit {
             (None, _) => Ok(()),
         };
         self.note(explained, now, transit);
+        if !self.is_attacked && transit.outcome == TransitOutcome::Lost(DropReason::Attack) {
+            self.violate(LinkRule::LossWithoutCause, now, transit);
+        }
         match transit.outcome {
             TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, transit),
             TransitOutcome::Lost(DropReason::Collision) => self.check_transit(now, transit),

@@ -7,6 +7,7 @@ use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::{Direction, Directions, Load, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
+use super::attacks::may_be_altered;
 use super::deadline_checks;
 use crate::counters::RunCounters;
 use crate::duplicates::Duplicates;
@@ -37,6 +38,9 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
     counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))
         .then(|| Duplicates::new(layout.flows.len()));
     counters.outage_ends = OutageEnds::new(scenario);
+    for (row, name) in counters.rows.iter_mut().zip(scenario.flow.keys()) {
+        row.may_be_altered = may_be_altered(scenario, name);
+    }
     let recorded = |name: &String| scenario.record.members.contains(name);
     let rows = scenario.flow.keys().zip(0..).filter(|(name, _)| recorded(name));
     counters.members = MemberCounters::new(rows.map(|(_, row)| row).collect(), flows.len());

@@ -1,6 +1,7 @@
 //! Builds the state of a run from a scenario: links for each member of a group, ends, applications
 //! and routes.
 
+mod attacks;
 mod measurement;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use gridhaul_scenario::backend::{Progress, RunError};
 use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use self::attacks::{add_attacks, alterations};
 use self::measurement::{counters, recorder};
 use crate::addresses::addresses;
 use crate::aggregation::{GroupMember, Wiring};
@@ -33,6 +35,8 @@ use crate::proxy::ProxyWiring;
 use crate::stacks::{Stacks, stacks};
 use crate::world::World;
 
+pub(crate) use self::attacks::unsupported_attacks;
+
 /// Builds the state of one run.
 pub(crate) fn build(
     scenario: &Scenario,
@@ -40,13 +44,11 @@ pub(crate) fn build(
     replication: u32,
     progress: &dyn Progress,
 ) -> Result<World, RunError> {
-    let links = links(scenario, layout, replication, progress)?;
+    let mut links = links(scenario, layout, replication, progress)?;
     let mut routes = Vec::new();
-    let mut flows = Vec::new();
-    let mut starts = Vec::new();
+    let (mut flows, mut starts, mut forwarded_by) = (Vec::new(), Vec::new(), Vec::new());
     let mut playbacks = Vec::new();
     let mut external = ExternalMessages::default();
-    let mut forwarded_by = Vec::new();
     let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
@@ -94,6 +96,7 @@ pub(crate) fn build(
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
+    add_attacks(&mut links, scenario, layout, replication, &flows);
     let (traces, channels) = (playbacks.len(), external.channels());
     let events = events(&links, flows.len(), traces, channels, proxies.instances.len());
     Ok(World {
@@ -108,6 +111,7 @@ pub(crate) fn build(
         starts,
         proxies,
         playbacks,
+        alterations: alterations(scenario, external.is_active()),
         external,
         failure: None,
     })

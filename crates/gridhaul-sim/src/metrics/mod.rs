@@ -242,6 +242,9 @@ fn flow_row(
     }
     if members.messages {
         metrics.push((Metric::MessagesDue, totals.due as f64));
+        if totals.may_be_altered {
+            metrics.push((Metric::AlteredMessages, totals.altered as f64));
+        }
         let (lost, of) = if members.tcp {
             (members.undelivered.unsent, totals.due)
         } else {

@@ -44,7 +44,10 @@ impl Failures {
         let members = match number {
             Some(_) => {
                 let member = member_number(text, count)?;
-                check_own_links(scenario, name, text)?;
+                // A node that works may be told so: adapters check the names of nodes like this.
+                if !up || self.nodes.contains(&(index, member)) {
+                    check_own_links(scenario, name, text)?;
+                }
                 member..member + 1
             }
             None => 0..count,

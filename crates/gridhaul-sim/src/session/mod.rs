@@ -75,14 +75,15 @@ impl Session {
         if !unsupported.is_empty() {
             return Err(SessionError::Unsupported(unsupported));
         }
-        let layout = Layout::new(scenario)?;
-        let mut world = Box::new(build(scenario, &layout, replication, &NoProgress)?);
-        world.begin();
         let session = format!("{} {replication}", scenario.sha256());
+        let scenario = scenario.with_floods().into_owned();
+        let layout = Layout::new(&scenario)?;
+        let mut world = Box::new(build(&scenario, &layout, replication, &NoProgress)?);
+        world.begin();
         let failures = Failures::default();
         let state = Snapshot { world, now: Instant::ZERO, sent: 0, failures, session };
-        let flows = ExternalFlows::new(scenario);
-        Ok(Self { scenario: scenario.clone(), layout, flows, replication, state })
+        let flows = ExternalFlows::new(&scenario);
+        Ok(Self { scenario, layout, flows, replication, state })
     }
 
     /// The time up to which the simulation has advanced.

@@ -6,6 +6,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::World;
+use crate::counters::ArrivedMessage;
 use crate::end_id::EndId;
 use crate::events::Target;
 use crate::external_messages::MessageFate;
@@ -32,9 +33,9 @@ impl World {
         let row = flow.row;
         // A message counts once, also where a link has duplicated its datagram.
         if self.counters.is_first_copy(row, datagram.number) {
-            let fate = MessageFate::Delivered;
-            self.external.on_datagram_ended(now, row, datagram.number, fate);
-            self.on_message(now, row, packet.flow(), datagram.ready);
+            let Datagram { ready, number, is_altered, .. } = datagram;
+            self.external.on_datagram_ended(now, row, number, MessageFate::delivered(is_altered));
+            self.on_message(now, &ArrivedMessage { row, flow: packet.flow(), ready, is_altered });
         }
     }
 
@@ -122,7 +123,8 @@ impl World {
         let totals = &mut self.counters.rows[flow.row as usize];
         let bytes = u32::try_from(arrival.bytes).unwrap_or(u32::MAX);
         let ready = arrival.at;
-        let datagram = Datagram { bytes, header, number: totals.datagrams as u32, ready };
+        let (number, is_altered) = (totals.datagrams as u32, false);
+        let datagram = Datagram { bytes, header, is_altered, number, ready };
         totals.datagrams += 1;
         let (to, next) = (EndId::of(flow_index, FlowEnd::To), flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
@@ -152,17 +154,26 @@ impl World {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;
             let Some(message) = flow.poll_delivered(now, side, &mut self.in_flight) else { break };
-            self.on_message(now, row, flow_index, message.at);
+            let is_altered = match side {
+                FlowEnd::To => self.alterations.take_delivered(end, message.id),
+                // A response: it or its request may have been altered.
+                FlowEnd::From => [end, end.peer()]
+                    .map(|end| self.alterations.take_delivered(end, u64::MAX))
+                    .contains(&true),
+            };
+            let message = ArrivedMessage { row, flow: flow_index, ready: message.at, is_altered };
+            self.on_message(now, &message);
         }
         let next = self.flows[flow_index as usize].next_deadline();
         self.net.events.schedule(Target::App(flow_index), next);
     }
 
     /// A message has arrived completely.
-    pub(super) fn on_message(&mut self, now: Instant, row: u32, flow: u32, ready: Instant) {
+    pub(super) fn on_message(&mut self, now: Instant, message: &ArrivedMessage) {
+        let ArrivedMessage { row, flow, ready, is_altered } = *message;
         let delay: Duration = now.since(ready);
-        self.external.on_delivered(now, row, flow);
-        self.counters.on_delivered(row, flow, ready, delay);
+        self.external.on_delivered(now, row, flow, MessageFate::delivered(is_altered));
+        self.counters.on_delivered(message, delay);
         if let Some(recorder) = &mut self.recorder {
             recorder.on_message(ready, row, flow, delay);
         }

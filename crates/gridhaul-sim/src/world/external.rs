@@ -113,6 +113,7 @@ impl World {
             proxies: self.proxies.clone(),
             playbacks: Vec::new(),
             external: self.external.clone(),
+            alterations: self.alterations.clone(),
             failure: None,
             counters: self.counters.clone(),
             warmup: self.warmup.clone(),

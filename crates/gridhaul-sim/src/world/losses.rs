@@ -110,5 +110,6 @@ pub(super) const fn reason(reason: DropReason) -> LossReason {
         DropReason::Shadowing => LossReason::Shadowing,
         DropReason::Noise => LossReason::Noise,
         DropReason::Collision => LossReason::Collision,
+        DropReason::Attack => LossReason::Attack,
     }
 }

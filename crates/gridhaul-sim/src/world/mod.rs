@@ -15,6 +15,7 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 
 use crate::aggregation::Aggregators;
+use crate::alterations::Alterations;
 use crate::counters::RunCounters;
 use crate::end_id::EndId;
 use crate::event_log::EventLogs;
@@ -44,6 +45,8 @@ pub(crate) struct World {
     pub playbacks: Vec<Playback>,
     /// The messages of a session; none in a run.
     pub external: ExternalMessages,
+    /// Data that were altered on the way.
+    pub alterations: Alterations,
     /// The error that ends the run.
     pub failure: Option<RunError>,
     pub counters: RunCounters,
@@ -142,7 +145,9 @@ impl World {
             let Some(transit) = entry.front(now) else { break };
             let packet = &transit.payload;
             let next = self.net.routes[packet.next as usize];
-            let intact = matches!(transit.outcome, TransitOutcome::Arrived);
+            // An earlier link of the path may have altered the segment.
+            let intact = matches!(transit.outcome, TransitOutcome::Arrived)
+                && !self.alterations.has_segments();
             if let Body::Tcp(segment) = &packet.body
                 && intact
                 && next == END_OF_ROUTE
@@ -191,11 +196,9 @@ impl World {
     /// A packet has left a link and is not an intact segment at its destination.
     fn on_left_link(&mut self, now: Instant, outcome: TransitOutcome, packet: Packet) {
         match outcome {
-            TransitOutcome::Arrived
-            | TransitOutcome::Duplicate
-            | TransitOutcome::CorruptedUndetected
-            | TransitOutcome::CorruptedUndetectedDuplicate => {
-                self.forward(now, packet);
+            TransitOutcome::Arrived | TransitOutcome::Duplicate => self.forward(now, packet),
+            TransitOutcome::CorruptedUndetected | TransitOutcome::CorruptedUndetectedDuplicate => {
+                self.forward_altered(now, packet);
             }
             // The receiver discards a packet with a wrong checksum silently.
             TransitOutcome::Corrupted => self.on_lost(now, &packet, LossReason::Corrupted),
@@ -203,6 +206,16 @@ impl World {
             // The loss of the original is counted.
             TransitOutcome::CorruptedDuplicate => {}
         }
+    }
+
+    /// A packet whose payload was altered is forwarded or delivered.
+    #[cold]
+    fn forward_altered(&mut self, now: Instant, mut packet: Packet) {
+        match &mut packet.body {
+            Body::Datagram(datagram) => datagram.is_altered = true,
+            Body::Tcp(segment) => self.alterations.on_altered(packet.to, segment, packet.sent),
+        }
+        self.forward(now, packet);
     }
 
     /// A packet is forwarded to the next hop or delivered to its destination.
@@ -235,6 +248,11 @@ impl World {
                 if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
+                }
+                if self.alterations.on_arrived(to, &segment, packet.sent)
+                    && let Ends::Tcp(ends) = &flow.ends
+                {
+                    self.alterations.on_accepted(to, &segment, &ends[to.side()]);
                 }
                 let totals = &mut self.counters.rows[flow.row as usize];
                 let received = flow.on_segment(now, to, (&segment, bytes), totals);

@@ -5,11 +5,13 @@ use gridhaul_scenario::answer::{LossReason, NodeCause};
 use gridhaul_scenario::units::Instant;
 
 use super::World;
+use crate::counters::ArrivedMessage;
 use crate::end_id::EndId;
 use crate::event_log::ProxyStep;
 use crate::flow::Ends;
 use crate::packet::Packet;
 use crate::proxy::{AcceptedSegment, PacketOutcome};
+use crate::waiting_message::WaitingMessage;
 use crate::{aggregation, proxy};
 
 impl World {
@@ -36,7 +38,8 @@ impl World {
         while let Some(message) = self.aggregation_context().poll_delivered(now, flow_index) {
             if message.ready != Instant::NEVER {
                 let row = self.flows[message.origin as usize].row;
-                self.on_message(now, row, message.origin, message.ready);
+                let WaitingMessage { origin: flow, ready, is_altered, .. } = message;
+                self.on_message(now, &ArrivedMessage { row, flow, ready, is_altered });
             }
         }
     }
@@ -109,6 +112,7 @@ impl World {
             flows: &mut self.flows,
             in_flight: &mut self.in_flight,
             counters: &mut self.counters,
+            alterations: &mut self.alterations,
         }
     }
 

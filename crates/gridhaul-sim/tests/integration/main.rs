@@ -1,6 +1,7 @@
 //! Tests of the simulator through its interface.
 
 mod aggregation;
+mod attacks;
 mod captured_windows;
 mod captures;
 mod connection_opening;

@@ -443,7 +443,9 @@ fn the_members_of_a_shared_link_fail_together() {
     let mut session = open(&scenario);
     let error = session.set_node("meter[1]", false).unwrap_err().to_string();
     assert!(error.starts_with("`meter[1]` shares link `street` with other members"), "{error}");
+    session.set_node("meter[1]", true).unwrap();
     session.set_node("meter", false).unwrap();
+    assert!(session.set_node("meter[1]", true).is_err());
     session.send("meter[1]", "head", 100, at(0.0)).unwrap();
     let reports = advance(&mut session, at(1.0));
     assert_eq!(reports[0].fate, MessageFate::Lost(LossReason::Outage));

@@ -41,6 +41,7 @@ const SEGMENTS_PER_CONNECTION: f64 = 7.0;
 
 impl Workload {
     pub(super) fn of(scenario: &Scenario) -> Self {
+        let scenario = &*scenario.with_floods();
         let seconds = scenario.duration.as_secs_f64();
         let mut work = Self { seconds, ..Self::default() };
         for link in scenario.link.values() {

@@ -25,9 +25,14 @@ pub(super) struct SweepTable<W: Write + Send> {
 
 impl<W: Write + Send> SweepTable<W> {
     pub(super) fn new(name: TableName, out: W, numbers: Vec<String>, scenario: &Scenario) -> Self {
-        // Every row has all metrics, apart from collisions, which only shared media have.
-        let has_collisions = !scenario.medium.is_empty();
-        let is_column = |metric: &Metric| has_collisions || *metric != Metric::Collisions;
+        // Every row has all metrics, apart from collisions, which only shared media have, and from
+        // those of attacks.
+        let (has_collisions, has_attacks) =
+            (!scenario.medium.is_empty(), !scenario.attack.is_empty());
+        let is_column = |metric: &Metric| match metric {
+            Metric::Collisions => has_collisions,
+            metric => has_attacks || !metric.is_of_attacks(),
+        };
         let metrics = Metric::ALL.iter().copied().filter(is_column).collect();
         Self { name, out: Some(out), writer: None, numbers, metrics, next: 0 }
     }

@@ -4,7 +4,9 @@ use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
 use crate::link::medium::MediumAccess;
-use crate::link::{LinkAccount, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit};
+use crate::link::{
+    LinkAccount, LinkAttack, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
+};
 
 /// One direction of a link.
 #[derive(Debug, Clone)]
@@ -68,6 +70,13 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
             observer,
             paired: Box::default(),
         }
+    }
+
+    /// Adds an attack. `keys` and `random` are those with which the entry was built; no packet has
+    /// been offered yet.
+    pub fn add_attack(&mut self, attack: LinkAttack, keys: &Direction, random: LinkRandomStreams) {
+        self.account.has_attacks = true;
+        self.direction.add_attack(attack, keys, random);
     }
 
     /// Whether the direction is plain and not observed.

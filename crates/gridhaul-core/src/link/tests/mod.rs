@@ -1,6 +1,7 @@
 //! Tests of directions and link sets through their public interface.
 
 mod aqm;
+mod attacks;
 mod conservation;
 mod impairments;
 mod load_latency;

@@ -206,6 +206,17 @@ impl Connection {
         (next < end && start.max(1) < end).then(|| start.max(1) - 1..end - 1)
     }
 
+    /// The parts of the payload of a segment that have not arrived yet, as ranges of the payload of
+    /// the other end. A receiver keeps the data that arrived first (RFC 9293, section 3.10.7.4:
+    /// segments are trimmed to the new data).
+    #[must_use]
+    pub fn missing_within(&self, segment: &Segment) -> Vec<Range<u64>> {
+        let Some(data) = self.incoming(segment) else { return Vec::new() };
+        // Position 0 is SYN.
+        let missing = self.receiver.missing_within(&(data.start + 1..data.end + 1));
+        missing.into_iter().map(|range| range.start - 1..range.end - 1).collect()
+    }
+
     /// State of the connection.
     #[must_use]
     pub const fn state(&self) -> State {

@@ -4,6 +4,8 @@ mod confirmation;
 mod delayed_ack_timer;
 mod reassembly;
 
+use std::ops::Range;
+
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::delayed_ack_timer::DelayedAckTimer;
@@ -178,6 +180,19 @@ impl Receiver {
     #[must_use]
     pub const fn finished(&self) -> bool {
         self.finished
+    }
+
+    /// The parts of a range of stream positions that have not been received yet.
+    pub(crate) fn missing_within(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let (mut start, mut missing) = (range.start.max(self.next), Vec::new());
+        for &(left, right) in self.out_of_order.iter().flat_map(|queue| &queue.ranges) {
+            let gap = start..left.min(range.end);
+            missing.extend((!gap.is_empty()).then_some(gap));
+            start = start.max(right);
+        }
+        let rest = start..range.end;
+        missing.extend((!rest.is_empty()).then_some(rest));
+        missing
     }
 
     /// The window to offer, in bytes.

@@ -129,3 +129,14 @@ fn the_acknowledgements_of_an_interactive_connection_wait_for_the_answer() {
     pushed(&mut receiver, &params, 200);
     assert!(receiver.ack_due(at(200)));
 }
+
+#[test]
+fn the_missing_parts_of_a_range_are_those_that_have_not_arrived() {
+    let (mut receiver, params) = receiver();
+    data(&mut receiver, &params, 1, 101);
+    data(&mut receiver, &params, 201, 301);
+    data(&mut receiver, &params, 401, 501);
+    assert_eq!(receiver.missing_within(&(51..451)), [101..201, 301..401]);
+    assert_eq!(receiver.missing_within(&(221..601)), [301..401, 501..601]);
+    assert_eq!(receiver.missing_within(&(1..101)), [0..0; 0]);
+}

@@ -1,6 +1,7 @@
 //! Consistency checks of scenarios.
 
 mod aqm;
+mod attack;
 mod flow;
 mod hybrid_router;
 mod ip;
@@ -44,6 +45,7 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let network = report.diagnostics.is_empty().then(|| Network::new(scenario));
     report.shapers(network.as_ref());
     report.flows(network.as_ref());
+    report.attacks(network.as_ref());
     report.plan();
     report.diagnostics
 }
@@ -185,12 +187,14 @@ impl Report<'_> {
             .chain(scenario.link.keys().map(|name| ("link", name)))
             .chain(scenario.medium.keys().map(|name| ("medium", name)))
             .chain(scenario.stack.keys().map(|name| ("stack", name)))
-            .chain(scenario.flow.keys().map(|name| ("flow", name)));
+            .chain(scenario.flow.keys().map(|name| ("flow", name)))
+            .chain(scenario.attack.keys().map(|name| ("attack", name)));
         for (table, name) in names {
             if !Scenario::is_name(name) {
+                let article = if table == "attack" { "an" } else { "a" };
                 self.refuse(
                     format!("{table}.{name:?}"),
-                    format!("{name:?} is not a valid name of a {table}"),
+                    format!("{name:?} is not a valid name of {article} {table}"),
                     NAME_RULE,
                 );
             }

@@ -1,12 +1,14 @@
 //! Error messages of invalid scenarios. Read `errors.txt` as a whole: every message should
 //! be sufficient to correct the scenario.
 
+mod attacks;
 mod meaning;
 mod plans;
 
 use gridhaul_scenario::Scenario;
 use gridhaul_testing::golden;
 
+use self::attacks::ATTACKS;
 use self::meaning::MEANING;
 use self::plans::{PLAN, PLANS, SWEEPS};
 
@@ -117,6 +119,10 @@ fn messages_are_as_expected() {
             assert!(VALID.contains(part), "{name}: no {part:?}");
             page += &message_of(name, &VALID.replacen(part, replacement, 1));
         }
+    }
+    page += "# attacks\n\n";
+    for (name, attack) in ATTACKS {
+        page += &message_of(name, &format!("{VALID}\n{attack}\n"));
     }
     page += "# sweeps\n\n";
     for (name, entry) in SWEEPS {

@@ -2,11 +2,12 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Codel, Compression, CongestionControlAlgorithm,
-    Crash, CsmaCa, CsmaStandard, DecidingMetric, Direction, Flow, FlowEnd, FqCodel, GilbertElliott,
-    IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, NarrowInterval, Node, Noise,
-    NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic, Pie,
-    Poisson, PowerLine, PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red,
+    AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack, AttackAction,
+    Burst, Codel, Compression, CongestionControlAlgorithm, Crash, CsmaCa, CsmaStandard,
+    DecidingMetric, DelayAttack, Direction, DropAttack, FloodAttack, Flow, FlowEnd, FqCodel,
+    GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, NarrowInterval, Node,
+    Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic,
+    Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red,
     Reorder, Replications, RequestResponse, RouteChange, Shadowing, Stack, Sweep, Tdma, Transfer,
     Transport, ValueRange, Values,
 };
@@ -375,6 +376,33 @@ fn flow() -> impl Strategy<Value = Flow> {
     )
 }
 
+fn attack() -> impl Strategy<Value = Attack> {
+    let link = prop::sample::select(&["line", "line[0]"]).prop_map(str::to_owned);
+    let flows = option::of(Just(vec!["f0".to_owned()]));
+    let checksum = prop::sample::select(&[AlteredChecksum::Valid, AlteredChecksum::Invalid]);
+    let packets = (link, flows, probability(), time(0), checksum, 0..3);
+    let packets = packets.prop_map(|(link, flows, probability, by, checksum, kind)| match kind {
+        0 => AttackAction::Drop(DropAttack { link, flows, probability }),
+        1 => AttackAction::Delay(DelayAttack { link, flows, probability, by }),
+        _ => AttackAction::Alter(AlterAttack { link, flows, probability, checksum }),
+    });
+    // With these rates and lengths, the number of datagrams is below the limit.
+    let flood = (1_u64..1 << 20, 29_u64..=1_500, any::<bool>()).prop_map(|(rate, size, routed)| {
+        AttackAction::Flood(FloodAttack {
+            from: "meter".into(),
+            to: "head-1".into(),
+            rate: BitRate::from_bits_per_sec(rate),
+            size: Bytes::new(size),
+            route: routed.then(|| vec!["line".into()]),
+        })
+    });
+    let times = (time(0), 1_u64..1 << 40, option::of(time(1)));
+    (times, prop_oneof![packets, flood]).prop_map(|((start, length, pause), action)| {
+        let length = Duration::from_nanos(length);
+        Attack { start, length, every: pause.map(|pause| length + pause), action }
+    })
+}
+
 fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
     let list = prop::collection::vec(0_i64.., 1..4)
         .prop_map(|list| Values::List(list.into_iter().map(toml::Value::Integer).collect()));
@@ -420,7 +448,7 @@ fn proxy() -> impl Strategy<Value = Proxy> {
 
 pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
     let head = (".*[a-z].*", "(?s).*", any::<u64>(), 1_u64..1 << 60, any::<bool>());
-    let flows = prop::collection::vec(flow(), 1..4);
+    let flows = (prop::collection::vec(flow(), 1..4), option::of(attack()));
     let line = (link(), option::of(medium()));
     (head, 1..50_u32, line, (stack(), option::of(proxy())), flows, sweep()).prop_map(
         |(
@@ -428,7 +456,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
             count,
             (line, medium),
             nodes,
-            flows,
+            (flows, attack),
             sweep,
         )| {
             let (own, proxy) = nodes;
@@ -467,6 +495,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                     .enumerate()
                     .map(|(i, flow)| (format!("f{i}"), flow))
                     .collect(),
+                attack: attack.map(|attack| ("threat".to_owned(), attack)).into_iter().collect(),
                 sweep,
                 plan: None,
             }
