@@ -63,6 +63,7 @@ class MessageRecord(NamedTuple):
         sent_s: When it was sent, in seconds.
         at_s: When it was delivered or lost, in seconds.
         lost: Why it was lost, such as ``"queue_full"``; None if it was delivered.
+        altered: Whether it arrived with altered content.
 
     """
 
@@ -72,6 +73,7 @@ class MessageRecord(NamedTuple):
     sent_s: float
     at_s: float
     lost: str | None
+    altered: bool
 
 
 class _InFlight(NamedTuple):
@@ -260,7 +262,8 @@ class Network:
         sent = self._in_flight.pop(end.id)
         if end.delivered:
             message = helics.helicsEndpointCreateMessage(self._endpoint)
-            helics.helicsMessageSetData(message, sent.payload)
+            payload = _altered(sent.payload) if end.altered else sent.payload
+            helics.helicsMessageSetData(message, payload)
             helics.helicsMessageSetDestination(message, sent.destination)
             helics.helicsMessageSetOriginalDestination(message, sent.destination)
             helics.helicsMessageSetSource(message, sent.source)
@@ -268,7 +271,8 @@ class Network:
             helics.helicsMessageSetTime(message, end.at_s)
             helics.helicsEndpointSendMessage(self._endpoint, message)
         size = len(sent.payload)
-        return MessageRecord(sent.source, sent.destination, size, end.sent_s, end.at_s, end.lost)
+        ends = (sent.source, sent.destination)
+        return MessageRecord(*ends, size, end.sent_s, end.at_s, end.lost, end.altered)
 
     def _wait(self, awaited: str) -> None:
         """Wait for HELICS, report a federation without progress, and end at the timeout."""
@@ -299,6 +303,11 @@ class Network:
             f"the federation has made no progress for {waited_s:g} s; "
             f"gridhaul waits for {awaited}\n{_federation.table(states)}"
         )
+
+
+def _altered(payload: bytes) -> bytes:
+    """Flip a bit of the last byte, as links of the emulator do."""
+    return payload[:-1] + bytes([payload[-1] ^ 0x10]) if payload else payload
 
 
 def _nodes(scenario: Scenario) -> dict[str, str]:

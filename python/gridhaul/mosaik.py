@@ -17,12 +17,14 @@ Example::
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from gridhaul._errors import InputError
+from gridhaul._coordination import Watchdog
+from gridhaul._errors import GridhaulError, InputError
 from gridhaul._scenario import Scenario
 from gridhaul._session import Message, Session
 from gridhaul._supply import Supply
@@ -34,7 +36,11 @@ except ImportError as error:
         "gridhaul.mosaik needs the package mosaik-api-v3\n  help: pip install mosaik"
     ) from error
 
-__all__ = ["Network", "Received", "Sent"]
+__all__ = ["Network", "NoProgressError", "Received", "Sent", "run_world"]
+
+
+class NoProgressError(GridhaulError):
+    """No simulator made progress until the timeout; the text names what each one waits for."""
 
 
 class Sent(TypedDict, total=False):
@@ -65,6 +71,7 @@ class Received(TypedDict):
         at_s: When it was delivered or lost; mosaik delivers it at the next step of its clock.
         delay_s: Time from sending to delivery; None if it was lost.
         lost: Why it was lost, such as ``"queue_full"``; None if it was delivered.
+        altered: Whether it arrived with altered content; ``payload`` is that of the sender.
 
     """
 
@@ -77,6 +84,7 @@ class Received(TypedDict):
     at_s: float
     delay_s: float | None
     lost: str | None
+    altered: bool
 
 
 _META = {
@@ -249,6 +257,7 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
                 "at_s": end.at_s,
                 "delay_s": end.delay_s,
                 "lost": end.lost,
+                "altered": end.altered,
             }
             entity, name = (message["to"], "received") if end.delivered else (source, "lost")
             outputs.setdefault(entity, {}).setdefault(name, []).append(received)
@@ -264,6 +273,45 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
         while self._seconds(ticks) < seconds:
             ticks += 1
         return ticks
+
+
+def run_world(
+    world: Any,
+    until: int,
+    *,
+    timeout_s: float | None = None,
+    report_after_s: float = 10.0,
+    **arguments: Any,
+) -> None:
+    """Run a co-simulation as ``world.run`` does, and report one without progress.
+
+    Args:
+        world: A ``mosaik.World``.
+        until: End of the co-simulation, in steps of the clock of mosaik.
+        timeout_s: End with an error if no simulator makes progress for this real time.
+        report_after_s: Print what each simulator waits for after this real time without progress,
+            and again each time it has doubled.
+        arguments: Further arguments of ``world.run``, such as ``print_progress``.
+
+    Raises:
+        NoProgressError: No progress until the timeout. A simulator that hangs in this process is
+            interrupted as by Ctrl-C, if this function was called in the main thread; if it does
+            not react, the process ends with status 1.
+
+    """
+    watchdog = Watchdog(world, until, report_after_s, timeout_s)
+    watchdog.start()
+    try:
+        world.run(until, **arguments)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        if watchdog.error is None:
+            raise
+    finally:
+        watchdog.stop()
+    if watchdog.error is not None:
+        raise NoProgressError(
+            f"{watchdog.error}\n  help: end the simulator that does not answer"
+        ) from None
 
 
 def _messages(

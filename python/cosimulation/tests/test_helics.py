@@ -196,6 +196,29 @@ def test_a_constant_link_equals_the_native_delay_filter() -> None:
     assert all(round((end.at_s - end.sent_s) * 1e9) == 40_001_024 for end in records)
 
 
+FORGED = """
+[attack.forge]
+start = "1 s"
+length = "1 s"
+action.alter.link = "line"
+"""
+
+
+@isolated
+def test_altered_messages_are_marked() -> None:
+    plan = [(0.1 * n + 0.05, "meter", 100) for n in range(1, 30)]
+    found, records = through(plan, scenario=gridhaul.Scenario.from_toml(CONSTANT + FORGED))
+    assert len(found) == len(plan)
+    assert [end.sent_s for end in records if end.altered] == [
+        at_s for at_s, _, _ in plan if 1 <= at_s < 2
+    ]
+
+
+def test_an_altered_payload_differs_in_its_last_byte() -> None:
+    assert gridhaul.helics._altered(b"trip") == b"tri\x60"
+    assert gridhaul.helics._altered(b"") == b""
+
+
 def nanoseconds(found: list[tuple[float, str, int]]) -> list[tuple[int, str, int]]:
     return [(round(at_s * 1e9), source, size) for at_s, source, size in found]
 

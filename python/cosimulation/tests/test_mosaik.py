@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import time
 from typing import Any
 
@@ -246,6 +247,98 @@ def test_a_wrong_message_is_refused() -> None:
             network.step(0, {"meter[0]": {"send": {"sim.meter": message}}}, 10)
 
 
+ATTACKS = """
+[attack.forge]
+start = "1 s"
+length = "1 s"
+action.alter.link = "street"
+[attack.silence]
+start = "500 ms"
+length = "200 ms"
+action.drop.link = "street.forward"
+"""
+
+
+def test_attacked_messages_are_marked_or_lost() -> None:
+    scenario = gridhaul.Scenario.from_toml(district(datagrams=True).to_toml() + ATTACKS)
+    messages = [message for _, _, message in simulate(scenario)]
+    altered = {message["sent_s"] for message in messages if message["altered"]}
+    dropped = {message["sent_s"] for message in messages if message["lost"] == "attack"}
+    # A report of up to 950 B needs at most 123 ms on its street, after which the attacker acts.
+    assert altered
+    assert all(0.85 <= sent_s < 2 for sent_s in altered)
+    assert dropped
+    assert all(0.35 <= sent_s < 0.7 for sent_s in dropped)
+
+
+class Sleeper(mosaik_api_v3.Simulator):
+    """Hangs in its step of time 20, or answers each step."""
+
+    def __init__(self) -> None:
+        models = {"Sleeper": {"public": True, "params": [], "attrs": ["report"]}}
+        super().__init__({"type": "time-based", "models": models})
+
+    def init(self, sid: str, time_resolution: float = 1.0, *, hangs_s: float = 60) -> Any:
+        self.hangs_s = hangs_s
+        return self.meta
+
+    def create(self, num: int, model: str) -> list[Any]:
+        return [{"eid": "sleeper", "type": model} for _ in range(num)]
+
+    def step(self, time_: int, inputs: Any, max_advance: int) -> int | None:
+        if time_ == 20:
+            time.sleep(self.hangs_s)
+        return time_ + 10
+
+    def get_data(self, outputs: Any) -> Any:
+        return {}
+
+
+PROCESS = {"cmd": f"{sys.executable} {__file__} %(addr)s"}
+HERE = {"python": f"{__name__}:Sleeper"}
+
+
+@pytest.mark.parametrize("starter", [HERE, PROCESS], ids=["same process", "own process"])
+def test_a_simulator_that_hangs_is_named_and_ended(
+    starter: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulators = {**SIMULATORS, "Sleeper": starter}
+    config = {"start_timeout": 60, "stop_timeout": 1}
+    begun = time.monotonic()
+    with mosaik.World(
+        simulators, mosaik_config=config, time_resolution=RESOLUTION_S, skip_greetings=True
+    ) as world:
+        network = world.start("Network", sim_id="network", scenario=district())
+        head = network.Node(name="head")
+        sleeper = world.start("Sleeper", sim_id="sleeper").Sleeper()
+        control = world.start("Control", sim_id="control", found=[]).Control()
+        world.connect(sleeper, head, ("report", "send"))
+        world.connect(head, control, ("received", "reports"))
+        with pytest.raises(gridhaul.mosaik.NoProgressError) as error:
+            gridhaul.mosaik.run_world(
+                world, 100, timeout_s=2, report_after_s=0.5, print_progress=False
+            )
+    assert time.monotonic() - begun < 40
+    reported = capsys.readouterr().err
+    assert "the co-simulation has made no progress for 0.5 s" in reported
+    text = str(error.value)
+    assert "no progress for 2 s" in text
+    rows = {line.split()[0]: line for line in text.splitlines() if line}
+    assert "nothing: it computes the step of 20" in rows["sleeper"]
+    assert rows["network"].endswith("sleeper to go on")
+    assert "network" in rows["control"] or "sleeper" in rows["control"]
+
+
+def test_a_co_simulation_with_progress_is_not_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    simulators = {**SIMULATORS, "Sleeper": HERE}
+    with mosaik.World(simulators, time_resolution=RESOLUTION_S, skip_greetings=True) as world:
+        network = world.start("Network", scenario=district())
+        sleeper = world.start("Sleeper", hangs_s=0.0).Sleeper()
+        world.connect(sleeper, network.Node(name="head"), ("report", "send"))
+        gridhaul.mosaik.run_world(world, 100, timeout_s=30, print_progress=False)
+    assert "no progress" not in capsys.readouterr().err
+
+
 def test_a_thousand_entities_start() -> None:
     scenario = district().set("node.meter.count", 1000)
     found: list[tuple[int, str, Any]] = []
@@ -263,3 +356,7 @@ def test_a_thousand_entities_start() -> None:
         world.run(until=5_000, print_progress=False)
     assert len(found) == sum(name == "meter[7]" for _, name, _ in reports())
     print(f"1,000 entities: {time.monotonic() - begun:.1f} s")
+
+
+if __name__ == "__main__":
+    mosaik_api_v3.start_simulation(Sleeper())
