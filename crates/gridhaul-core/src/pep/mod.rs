@@ -201,8 +201,8 @@ pub trait Proxy: fmt::Debug + Send + Sync {
     /// Prepares the end of the proxy, so that its caller can discard the state without a loss for
     /// the hosts. Segments that wait are sent, and data is acknowledged to its sender only after
     /// the next hop has acknowledged it. Once no bytes are at risk, the state may be discarded;
-    /// only the hosts of [`Split`] cannot continue without it, unless [`Self::is_end_to_end`]. To be
-    /// called again until then, with [`poll_transmit`](Self::poll_transmit) after each call.
+    /// only the hosts of [`Split`] cannot continue without it, unless [`Self::is_end_to_end`]. To
+    /// be called again until then, with [`poll_transmit`](Self::poll_transmit) after each call.
     fn drain(&mut self, _now: Instant) {}
 
     /// Whether each host has received everything that was acknowledged to the other one, after

@@ -25,8 +25,8 @@ struct RetransmissionLimit {
     retransmissions: u32,
 }
 
-/// Data or SYN for which a side owes an acknowledgement. Packed, so that the tag of the option costs
-/// four bytes of a direction instead of eight and four of padding.
+/// Data or SYN for which a side owes an acknowledgement. Packed, so that the tag of the option
+/// costs four bytes of a direction instead of eight and four of padding.
 #[derive(Debug, Clone, Copy)]
 #[repr(Rust, packed(4))]
 pub(super) struct Unanswered {

@@ -1,5 +1,5 @@
-//! A connection of `split` whose hosts continue with translated sequence numbers, in this program or
-//! in its next version.
+//! A connection of `split` whose hosts continue with translated sequence numbers, in this program
+//! or in its next version.
 
 use gridhaul_core::pep::Side;
 use gridhaul_scenario::scenario::ProxyMode;

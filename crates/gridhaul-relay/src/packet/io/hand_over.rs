@@ -12,7 +12,7 @@ use crate::packet::Engine;
 use crate::protocol::{DecodeError, Decoder};
 use crate::runtime::{Level, report};
 
-/// What the previous version of the program has left.
+/// State that the previous version of the program has left.
 #[derive(Debug, Default)]
 pub(super) struct HandedOver {
     pub(super) lease: Option<LeaseHandOver>,
