@@ -16,9 +16,11 @@ pub(super) struct Table {
     free: Vec<u32>,
     numbers: KeyIndex,
     /// Times at which a connection must be checked. An entry may be early, because a later
-    /// deadline is not entered until the earlier one has passed.
+    /// deadline is not entered until the earlier one has passed. An earlier deadline is entered in
+    /// addition, so that the later entry is outdated.
     deadlines: BinaryHeap<Reverse<Deadline>>,
-    /// Connections that are closed and kept for a while, the oldest first.
+    /// Numbers and generations of connections that are closed and kept for a while, the oldest
+    /// first. They end by their time limits, so that most entries become outdated.
     closed: VecDeque<(u32, u32)>,
     /// Payload of all connections.
     memory: usize,
@@ -38,6 +40,10 @@ struct Row {
 }
 
 const _: () = assert!(size_of::<Row>() <= 32);
+
+/// Outdated entries of a list that may stay beyond the number of connections, so that a small table
+/// is not searched after each event.
+const OUTDATED_MAX: usize = 1_024;
 
 impl Row {
     const EMPTY: Self = Self {
@@ -74,7 +80,7 @@ impl Table {
         self.rows.get(number as usize)?.connection.as_deref()
     }
 
-    /// Number of earlier connections with this number.
+    /// Number of earlier connections in the row of this one.
     pub(super) fn generation(&self, number: u32) -> Option<u32> {
         let row = self.rows.get(number as usize)?;
         row.connection.is_some().then_some(row.generation)
@@ -134,6 +140,26 @@ impl Table {
             row.entered = at;
             self.deadlines.push(Reverse(Deadline { at, number, generation: row.generation }));
         }
+        self.remove_outdated();
+    }
+
+    /// Removes outdated entries once they are the larger part: those of the idle timeout would
+    /// otherwise stay for hours, one for each retransmission timer of a connection.
+    fn remove_outdated(&mut self) {
+        let entries_max = 2 * self.numbers.len() + OUTDATED_MAX;
+        let rows = &self.rows;
+        if self.deadlines.len() > entries_max {
+            self.deadlines.retain(|Reverse(entry)| {
+                let row = &rows[entry.number as usize];
+                row.generation == entry.generation && row.entered == entry.at
+            });
+        }
+        if self.closed.len() > entries_max {
+            self.closed.retain(|(number, generation)| {
+                let row = &rows[*number as usize];
+                row.generation == *generation && row.is_closed
+            });
+        }
     }
 
     /// A connection that is closed, the oldest one, to make space for another.
@@ -171,4 +197,71 @@ impl Table {
 /// The key of the connection with this number.
 fn key_of(rows: &[Row], number: u32) -> Option<&ConnectionKey> {
     rows.get(number as usize)?.connection.as_ref().map(|connection| &connection.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_core::pep::{Proxy, Side};
+    use gridhaul_core::tcp::{Flags, Segment};
+    use gridhaul_scenario::scenario::ProxyMode;
+    use gridhaul_scenario::units::Duration;
+
+    use super::super::BridgePort;
+    use super::super::connection::Opening;
+    use super::super::split_observer::SplitObserver;
+    use super::*;
+
+    fn connection(proxy: SplitObserver) -> Connection {
+        let hosts = ["10.0.0.1:4000", "10.0.0.2:7"].map(|host| host.parse().unwrap());
+        let opening = Opening {
+            key: ConnectionKey::between(hosts, [None; 2]),
+            rule: 0,
+            mode: ProxyMode::Split,
+            client: BridgePort::First,
+            proxy: Box::new(proxy),
+            buffer: 0,
+            own: None,
+        };
+        Connection::new(Instant::ZERO, opening)
+    }
+
+    fn closed() -> Connection {
+        let mut proxy = SplitObserver::default();
+        let reset = Segment { flags: Flags::RST, ..Segment::default() };
+        proxy.handle_segment(Instant::ZERO, Side::Client, &reset);
+        assert!(proxy.poll_transmit(Instant::ZERO).is_some());
+        connection(proxy)
+    }
+
+    #[test]
+    fn the_number_of_deadlines_is_bounded() {
+        let mut table = Table::default();
+        let number = table.insert(connection(SplitObserver::default()));
+        for step in 1..100_000 {
+            // Each deadline is earlier than the one before.
+            let idle = Duration::from_secs(100) - Duration::from_nanos(step);
+            table.update(number, &Limits { idle });
+        }
+        assert!(table.deadlines.len() <= 2 + OUTDATED_MAX, "{}", table.deadlines.len());
+        let due = Instant::ZERO + Duration::from_secs(99);
+        assert_eq!(table.pop_due(due), None);
+        assert_eq!(table.pop_due(due + Duration::from_secs(1)), Some(number));
+        assert_eq!(table.pop_due(due + Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn closed_connections_that_have_ended_leave_nothing() {
+        let mut table = Table::default();
+        let limits = Limits { idle: Duration::from_secs(60) };
+        for _ in 0..100_000 {
+            let number = table.insert(closed());
+            table.update(number, &limits);
+            table.remove(number);
+        }
+        assert!(table.closed.len() <= 2 + OUTDATED_MAX, "{}", table.closed.len());
+        assert!(table.deadlines.len() <= 2 + OUTDATED_MAX, "{}", table.deadlines.len());
+        let number = table.insert(closed());
+        table.update(number, &limits);
+        assert_eq!([table.pop_closed(), table.pop_closed()], [Some(number), None]);
+    }
 }
