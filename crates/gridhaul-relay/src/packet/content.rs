@@ -17,6 +17,9 @@ pub(super) enum Content<'a> {
     Tcp(TcpFrame<'a>),
     /// A fragment of an IP packet with TCP.
     TcpFragment,
+    /// A packet with the protocol number of TCP whose headers contradict its length. A receiver
+    /// drops it.
+    MalformedTcp,
     /// A router has dropped a packet that was too big for its next link.
     PacketTooBig(EthernetHeader, PacketTooBig),
     /// Anything else.
@@ -40,7 +43,7 @@ const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
 impl<'a> Content<'a> {
-    /// Parses a frame. Everything that is not well-formed TCP is [`Self::Other`].
+    /// Parses a frame.
     pub(super) fn of(frame: &Frame<'a>) -> Self {
         let Ok(EthernetFrame { header: mut ethernet, payload }) = EthernetFrame::parse(frame.bytes)
         else {
@@ -53,7 +56,12 @@ impl<'a> Content<'a> {
         if !matches!(ethernet.ether_type, EtherType::IPV4 | EtherType::IPV6) {
             return Self::Other;
         }
-        let Ok(ip) = IpPacket::parse(payload) else { return Self::Other };
+        let Ok(ip) = IpPacket::parse(payload) else {
+            // Protocol of IPv4 (RFC 791, section 3.1), next header of IPv6 (RFC 8200, section 3).
+            let at = if ethernet.ether_type == EtherType::IPV4 { 9 } else { 6 };
+            let is_tcp = payload.get(at) == Some(&TCP);
+            return if is_tcp { Self::MalformedTcp } else { Self::Other };
+        };
         if ip.is_fragment() {
             // The fragment header of IPv6 begins with the protocol (RFC 8200, section 4.5).
             let is_tcp = ip.protocol() == TCP
@@ -69,6 +77,7 @@ impl<'a> Content<'a> {
                 Some(report) => Self::PacketTooBig(ethernet, report),
                 None => Self::Other,
             },
+            Err(_) if ip.protocol() == TCP => Self::MalformedTcp,
             _ => Self::Other,
         }
     }

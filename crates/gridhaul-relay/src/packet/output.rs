@@ -2,8 +2,8 @@
 
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_core::wire::{
-    Addresses, EthernetHeader, IpHeader, Payload, TcpHeader, TcpSegmenter, WireError, checksum,
-    write_tcp,
+    Addresses, EthernetHeader, IpHeader, Payload, TcpHeader, TcpOptions, TcpSegmenter, WireError,
+    checksum, write_tcp,
 };
 
 use super::content::TcpFrame;
@@ -110,7 +110,10 @@ impl Output<'_> {
             let mut part = *header;
             part.seq = header.seq.wrapping_add(offset);
             if offset > 0 {
-                part.options = Default::default();
+                // Timestamps are in every segment once they are negotiated (RFC 7323, section
+                // 3.2); selective acknowledgements are in the first packet.
+                let timestamps = header.options.timestamps;
+                part.options = TcpOptions { timestamps, ..TcpOptions::default() };
             }
             let headers = template.ip.header_len() as u32 + header_len(&part);
             let space = packet_max.min(&self.mtus[over.index()]).saturating_sub(headers).max(1);

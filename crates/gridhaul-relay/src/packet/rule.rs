@@ -17,7 +17,7 @@ use super::BridgePort;
 use super::split_observer::SplitObserver;
 
 /// A rule of the configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// Its name.
     pub name: String,

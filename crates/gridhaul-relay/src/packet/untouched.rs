@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::key::ConnectionKey;
 
-/// Connections that were seen, by the hash of their keys: 8 bytes each. If there are more than
-/// [`KNOWN_MAX`], all are forgotten, and those that continue are counted again.
+/// Connections that were seen, by hashes: 8 bytes for each key, and for each SYN. If there are more
+/// than [`KNOWN_MAX`], all are forgotten, and those that continue are counted again.
 #[derive(Debug, Default)]
 pub(super) struct UntouchedConnections {
     /// With a random key, because hosts choose their addresses and ports.
@@ -16,7 +16,7 @@ pub(super) struct UntouchedConnections {
 #[expect(clippy::disallowed_types, reason = "the order of the entries is not used")]
 type Hashes = std::collections::HashSet<u64>;
 
-/// Largest number of remembered connections.
+/// Largest number of remembered hashes.
 const KNOWN_MAX: usize = 1 << 17;
 
 impl UntouchedConnections {
@@ -26,6 +26,14 @@ impl UntouchedConnections {
             self.known.clear();
         }
         self.known.insert(self.hasher.hash_one(key))
+    }
+
+    /// Notes a connection whose SYN has this sequence number. Returns whether it was not seen
+    /// before: SYN with the same number is a retransmission, with another one a new connection
+    /// between the same ports (RFC 9293, section 3.4.1).
+    pub(super) fn note_syn(&mut self, key: &ConnectionKey, seq: u32) -> bool {
+        self.note(key);
+        self.known.insert(self.hasher.hash_one((key, seq)))
     }
 }
 
@@ -45,5 +53,9 @@ mod tests {
         }
         assert!(!untouched.note(&key(KNOWN_MAX as u32 + 5)));
         assert!(untouched.known.len() <= 11);
+        for seq in 0..KNOWN_MAX as u32 {
+            assert!(untouched.note_syn(&key(0), seq));
+            assert!(untouched.known.len() <= KNOWN_MAX + 1);
+        }
     }
 }

@@ -8,12 +8,13 @@ use gridhaul_scenario::scenario::{Profile, Stack};
 
 use super::packets::Syn;
 
-/// Parameters by the segment size and the receive window of connections, which share them.
+/// Parameters by the segment size, the header and the receive window of connections, which share
+/// them.
 #[derive(Debug)]
 pub(super) struct Parameters {
     receive_window: u32,
     mtu: u32,
-    known: BTreeMap<(u32, u32), Arc<StackParams>>,
+    known: BTreeMap<(u32, u32, u32), Arc<StackParams>>,
 }
 
 /// Smallest payload of a segment that a peer can ask for (Linux, `TCP_MIN_SND_MSS`, without the
@@ -52,11 +53,12 @@ impl Parameters {
         // Without window scaling, the window field has 16 bits.
         let largest = if syn.window_scale.is_some() { u32::MAX } else { u32::from(u16::MAX) };
         let receive_window = self.receive_window.min(largest);
-        let params = self.known.entry((mss, receive_window));
+        let params = self.known.entry((mss, header, receive_window));
         Arc::clone(params.or_insert_with(|| Arc::new(resolve(mss, header, receive_window))))
     }
 }
 
+/// Bytes of the headers of IP and TCP without options.
 const fn header(is_ipv6: bool) -> u32 {
     if is_ipv6 { 60 } else { 40 }
 }
@@ -89,6 +91,8 @@ mod tests {
         assert_eq!((params.mss, params.receive_window), (48, 65_535));
         let none = Syn { mss: None, ..small };
         assert_eq!(parameters.of(&none, true).mss, 1_220);
+        let same = Syn { mss: Some(1_220), ..small };
+        assert_eq!([true, false].map(|v6| parameters.of(&same, v6).header), [60, 40]);
         assert_eq!((parameters.own_mss(false), parameters.own_mss(true)), (1_460, 1_440));
     }
 }

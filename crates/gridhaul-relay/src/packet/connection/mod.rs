@@ -28,7 +28,7 @@ pub(super) use self::renumbered::RenumberedConnection;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) key: ConnectionKey,
-    /// Number of the rule that has matched.
+    /// Number of the rule that has matched, among all since the start.
     pub(super) rule: usize,
     pub(super) mode: ProxyMode,
     /// The interface from which the connection was opened.
@@ -99,8 +99,8 @@ impl<'a> Arrival<'a> {
 /// State of a connection, for a list.
 #[derive(Debug, Clone)]
 pub struct ConnectionStatus {
-    /// Number of the rule.
-    pub rule: usize,
+    /// Number of the rule; `None` if the rules were replaced since the connection was opened.
+    pub rule: Option<usize>,
     /// Mode of its proxy.
     pub mode: ProxyMode,
     /// Host that has opened the connection, and the other host.
@@ -113,15 +113,16 @@ pub struct ConnectionStatus {
     pub stored: [u64; 2],
     /// Counters of the proxy.
     pub statistics: Statistics,
-    /// Age of the connection, and time since its last segment.
+    /// Time since the connection was opened.
     pub age: Duration,
     /// Time since the last segment.
     pub idle: Duration,
 }
 
-/// Why the state of a connection is checked: the time limits.
+/// Time limits, after which the state of a connection is discarded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
+    /// Longest time without segments of an open connection.
     pub(super) idle: Duration,
 }
 
@@ -344,10 +345,11 @@ impl Connection {
         self.proxy.statistics()
     }
 
-    pub(super) fn status(&self, now: Instant) -> ConnectionStatus {
+    /// The state for a list. Rules with numbers below `former_rules` are not in use any more.
+    pub(super) fn status(&self, now: Instant, former_rules: usize) -> ConnectionStatus {
         let host = |side| self.host(side);
         ConnectionStatus {
-            rule: self.rule,
+            rule: self.rule.checked_sub(former_rules),
             mode: self.mode,
             hosts: Side::BOTH.map(host),
             vlans: self.key.vlans(),

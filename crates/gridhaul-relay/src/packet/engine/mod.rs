@@ -76,6 +76,9 @@ pub struct Engine {
     table: Table,
     untouched: UntouchedConnections,
     builder: ProxyBuilder,
+    /// Number of rules that a reload has replaced, before those in use: a connection has the number
+    /// of its rule among all of them.
+    former_rules: usize,
     outgoing: OutgoingFrames,
     counters: BridgeCounters,
     /// Initial sequence numbers of proxies that terminate connections (RFC 6528: unpredictable).
@@ -98,6 +101,7 @@ impl Engine {
             table: Table::default(),
             untouched: UntouchedConnections::default(),
             builder: ProxyBuilder::default(),
+            former_rules: 0,
             outgoing: OutgoingFrames::default(),
             counters: BridgeCounters::default(),
             sequence_numbers: Box::new(sequence_numbers),
@@ -116,6 +120,8 @@ impl Engine {
                 self.counters.add_untouched(UntouchedCause::Fragment);
                 Handling::Pass
             }
+            // The kernel's bridge leaves it to the relay, like all TCP.
+            Content::MalformedTcp => Handling::Forward,
             Content::PacketTooBig(ethernet, report) => {
                 // The host gets the report as well: after the end of the proxy it needs the path.
                 self.limit_path(from, &ethernet, &report);
@@ -179,9 +185,11 @@ impl Engine {
         &self.settings
     }
 
-    /// Changes parameters. Present connections keep their proxies; their numbers of rules refer to
-    /// the rules of their time.
+    /// Changes parameters. Present connections keep their proxies.
     pub fn set_settings(&mut self, settings: EngineSettings) {
+        if settings.rules != self.settings.rules {
+            self.former_rules += self.settings.rules.len();
+        }
         self.settings = settings;
         self.builder = ProxyBuilder::default();
     }
@@ -214,7 +222,8 @@ impl Engine {
 
     /// All connections through proxies.
     pub fn connections(&self, now: Instant) -> impl Iterator<Item = ConnectionStatus> {
-        self.table.iter().map(move |(_, connection)| connection.status(now))
+        let former_rules = self.former_rules;
+        self.table.iter().map(move |(_, connection)| connection.status(now, former_rules))
     }
 
     /// Connections that are at risk since the last call: to be protected before

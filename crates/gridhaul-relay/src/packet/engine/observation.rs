@@ -53,7 +53,8 @@ impl Engine {
         let mode = rule.mode;
         let client = connection.from;
         // An observer stores nothing.
-        let opening = Opening { key, rule: number, mode, client, proxy, buffer: 0, own: None };
+        let rule = self.former_rules + number;
+        let opening = Opening { key, rule, mode, client, proxy, buffer: 0, own: None };
         Some(self.table.insert(Connection::new(now, opening).observed()))
     }
 }

@@ -43,7 +43,8 @@ impl Engine {
         let mode = rule.mode;
         // The cache of `snoop` counts headers, and does not cache what its store holds as well.
         let buffer = if mode == ProxyMode::Snoop { buffer.saturating_mul(2) } else { buffer };
-        let opening = Opening { key, rule: number, mode, client: from, proxy, buffer, own };
+        let rule = self.former_rules + number;
+        let opening = Opening { key, rule, mode, client: from, proxy, buffer, own };
         if let Some(index) = mode_index(mode) {
             self.counters.opened[index] += 1;
         }

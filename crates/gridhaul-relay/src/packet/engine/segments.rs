@@ -55,8 +55,9 @@ impl Engine {
             None => match self.open(now, from, key, segment) {
                 Ok(number) => number,
                 Err(cause) => {
-                    self.untouched.note(&key);
-                    self.counters.add_untouched(cause);
+                    if self.untouched.note_syn(&key, segment.tcp.seq()) {
+                        self.counters.add_untouched(cause);
+                    }
                     return Handling::Forward;
                 }
             },

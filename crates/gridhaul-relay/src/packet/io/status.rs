@@ -58,12 +58,13 @@ impl Loop {
     fn connection_list(&self) -> Vec<Value> {
         let settings = self.engine.settings();
         let interface = |status: &ConnectionStatus| &self.interfaces[status.opened_from.index()];
+        let rule = |status: &ConnectionStatus| Some(&settings.rules.get(status.rule?)?.name);
         let line = |status: ConnectionStatus| {
             let [client, server] = status.hosts;
             let [stored_of_client, stored_of_server] = status.stored;
             let retransmissions: u64 = status.statistics.retransmissions.iter().sum();
             json!({
-                "rule": settings.rules.get(status.rule).map(|rule| &rule.name),
+                "rule": rule(&status),
                 "mode": status.mode.to_string(),
                 "client": client.to_string(),
                 "server": server.to_string(),

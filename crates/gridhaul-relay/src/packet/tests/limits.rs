@@ -1,11 +1,14 @@
 //! Limits of time, memory and connections, and what is not served.
 
+use gridhaul_core::tcp::Flags;
+use gridhaul_core::wire::{EthernetFrame, IpPacket, TcpHeader, TcpOptions, Transport};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
 use super::cases::MODES;
+use super::frames::{data, engine, frame, on_link, open, packet_too_big};
 use super::host::Plan;
 use super::world::{World, rule, settings};
-use crate::packet::{BridgePort, DropCause, EndCause, UntouchedCause};
+use crate::packet::{BridgePort, DropCause, EndCause, Frame, Handling, UntouchedCause};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -101,6 +104,41 @@ fn further_connections_pass_when_the_table_is_full() {
     world.run_to_end(LIMIT);
     world.assert_complete();
     assert_eq!(world.engine.counters().untouched(UntouchedCause::TableFull), 3);
+}
+
+#[test]
+fn a_connection_that_passes_is_counted_once_although_its_syn_is_retransmitted() {
+    let mut engine = engine("none");
+    let syn = |seq| TcpHeader { seq, flags: Flags::SYN, window: 60_000, ..TcpHeader::default() };
+    // The last one is another connection between the same ports.
+    for (seq, count) in [(100, 1), (100, 1), (100, 1), (9_000, 2)] {
+        let bytes = frame(true, syn(seq), &[]);
+        let handling = engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+        assert_eq!(handling, Handling::Forward);
+        assert_eq!(engine.counters().untouched(UntouchedCause::ModeNone), count);
+    }
+}
+
+#[test]
+fn malformed_tcp_is_forwarded_by_the_relay_and_not_left_to_the_kernel() {
+    let mut engine = engine("reflect");
+    open(&mut engine);
+    let whole = frame(true, data(101), b"data");
+    let (data_offset, protocol) = (14 + 20 + 12, 14 + 9);
+    let mut offset_below_5 = whole.clone();
+    offset_below_5[data_offset] = 4 << 4;
+    let cut = whole[..whole.len() - 1].to_vec();
+    let mut other = cut.clone();
+    other[protocol] = 17;
+    for (bytes, expected) in [
+        (offset_below_5, Handling::Forward),
+        (cut, Handling::Forward),
+        (other, Handling::Pass),
+        (whole, Handling::Handled),
+    ] {
+        let handling = engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
+        assert_eq!(handling, expected, "{bytes:?}");
+    }
 }
 
 #[test]
@@ -205,6 +243,32 @@ fn a_narrower_path_is_learned_from_the_report_of_a_router() {
 }
 
 #[test]
+fn each_packet_of_a_divided_retransmission_has_timestamps() {
+    let mut engine = engine("snoop");
+    open(&mut engine);
+    let timestamps = Some((1, 2));
+    let options = TcpOptions { timestamps, ..TcpOptions::default() };
+    let sent = frame(true, TcpHeader { options, ..data(101) }, &[7; 1_000]);
+    let report = packet_too_big(&sent, 576);
+    for (from, bytes) in [(BridgePort::First, sent), (BridgePort::Second, report)] {
+        engine.handle_frame(Instant::ZERO, from, &Frame::new(&bytes));
+    }
+    engine.outgoing().clear();
+    // The copy is retransmitted when its timer expires.
+    let due = engine.next_deadline();
+    engine.handle_timeout(due);
+    let mut lengths = Vec::new();
+    for bytes in engine.outgoing().over(BridgePort::Second).iter().flat_map(on_link) {
+        let ethernet = EthernetFrame::parse(&bytes).unwrap();
+        let ip = IpPacket::parse(ethernet.payload).unwrap();
+        let Ok(Transport::Tcp(tcp)) = ip.transport() else { panic!("no TCP") };
+        assert_eq!(tcp.header().unwrap().options.timestamps, timestamps, "{lengths:?}");
+        lengths.push(tcp.payload().len());
+    }
+    assert_eq!(lengths, [524, 476]);
+}
+
+#[test]
 fn settings_are_replaced_without_ending_connections() {
     let mut world = World::new(settings(&rule("reflect")));
     let plan = |opens| Plan { closes: false, ..Plan::new(opens, 50_000) };
@@ -216,4 +280,14 @@ fn settings_are_replaced_without_ending_connections() {
     world.run(Instant::ZERO + Duration::from_secs(5));
     assert_eq!(world.engine.totals().connections, 1);
     assert!(world.hosts.iter().all(|host| host.received() == 50_000));
+    let rules = |world: &World| -> Vec<_> {
+        world.engine.connections(world.now).map(|status| status.rule).collect()
+    };
+    assert_eq!(rules(&world), [None], "the rule is not in use any more");
+    world.engine.set_settings(settings(&rule("spoof")));
+    world.engine.set_settings(settings(&rule("spoof")));
+    world.connect(BridgePort::First, false, [plan(true), plan(false)]);
+    world.engine.set_settings(settings(&rule("spoof")));
+    world.run(world.now + Duration::from_secs(5));
+    assert_eq!(rules(&world), [None, Some(0)], "equal rules stay in use");
 }
