@@ -180,8 +180,8 @@ impl<'a> UnitSweep<'a> {
         threads: usize,
     ) -> anyhow::Result<Planner<'s>> {
         let unit_seconds = self.unit_time.as_secs_f64();
-        let of = (shard, self.rule);
-        Planner::new((&self.points, &self.keys, store), of, unit_seconds, threads)
+        let inputs = (&self.points, &self.keys, store);
+        Planner::new(inputs, (shard, self.rule), unit_seconds, threads)
     }
 
     /// The answer of all stored results, as that of a run: of a point, the replications before the

@@ -2,28 +2,29 @@
 
 use std::str::FromStr;
 
-/// Every `of`-th part of a sweep, beginning with the part `number` (from 1): a part is a run or,
+/// Every `count`-th part of a sweep, beginning with the part `number` (from 1): a part is a run or,
 /// where results decide about further replications, a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: u32,
-    of: u32,
+    /// Number of shards.
+    count: u32,
 }
 
 impl Shard {
     /// The whole sweep.
-    pub const ALL: Self = Self { number: 1, of: 1 };
+    pub const ALL: Self = Self { number: 1, count: 1 };
 
-    /// A shard; `None` if the number is not between 1 and `of`.
+    /// A shard; `None` if the number is not between 1 and `count`.
     #[must_use]
-    pub fn new(number: u32, of: u32) -> Option<Self> {
-        (1..=of).contains(&number).then_some(Self { number, of })
+    pub fn new(number: u32, count: u32) -> Option<Self> {
+        (1..=count).contains(&number).then_some(Self { number, count })
     }
 
     /// The first part from `start` on that belongs to the shard.
     pub(super) const fn next(self, start: u64) -> u64 {
-        let (of, wanted) = (self.of as u64, (self.number - 1) as u64);
-        start + (wanted + of - start % of) % of
+        let (count, wanted) = (self.count as u64, (self.number - 1) as u64);
+        start + (wanted + count - start % count) % count
     }
 }
 
@@ -31,8 +32,9 @@ impl FromStr for Shard {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once('/');
-        let numbers = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        numbers.and_then(|(number, of)| Self::new(number, of)).ok_or_else(|| {
+        let shard =
+            parts.and_then(|(number, count)| Self::new(number.parse().ok()?, count.parse().ok()?));
+        shard.ok_or_else(|| {
             "expected NUMBER/COUNT with a number from 1 to the count, such as 3/100".to_owned()
         })
     }
@@ -55,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_shard_is_a_number_and_a_count() {
-        assert_eq!("3/100".parse(), Ok(Shard { number: 3, of: 100 }));
+        assert_eq!("3/100".parse(), Ok(Shard { number: 3, count: 100 }));
         for text in ["0/3", "4/3", "1", "a/b", "1/0"] {
             assert!(text.parse::<Shard>().is_err_and(|error| error.contains("3/100")), "{text}");
         }

@@ -106,13 +106,10 @@ impl Store {
     fn add(&mut self, path: &Path) -> Option<()> {
         let file = File::open(path).ok()?;
         let length = file.metadata().ok()?.len();
-        let mut line = String::new();
-        BufReader::new(file).read_line(&mut line).ok()?;
-        let header: Header = serde_json::from_str(&line).ok()?;
+        let mut line = Vec::new();
+        BufReader::new(file).read_until(b'\n', &mut line).ok()?;
+        let header = Header::parse(&line, length)?;
         let start = line.len() as u64;
-        if length != start + header.bytes {
-            return None;
-        }
         let number = self.files.len() as u32;
         self.files.push(path.to_owned());
         for HeaderEntry { point, first, count, at, bytes } in header.entries {
@@ -164,6 +161,20 @@ impl Store {
     }
 }
 
+impl Header {
+    /// The header in the first line of a file of this length; `None` if the file is damaged, so
+    /// that all of its entries are valid or none is used.
+    fn parse(line: &[u8], length: u64) -> Option<Self> {
+        let header: Self = serde_json::from_slice(line).ok()?;
+        let fits = |entry: &HeaderEntry| {
+            entry.point.parse::<PointKey>().is_ok()
+                && entry.at.checked_add(entry.bytes).is_some_and(|end| end <= header.bytes)
+        };
+        let is_complete = (line.len() as u64).checked_add(header.bytes) == Some(length);
+        (is_complete && header.entries.iter().all(fits)).then_some(header)
+    }
+}
+
 impl Entry {
     const fn has(&self, replication: u32) -> bool {
         replication >= self.first && replication - self.first < self.count
@@ -186,9 +197,6 @@ impl Entry {
 }
 
 /// Writes a unit to a file of a folder, which is created.
-///
-/// # Errors
-/// The folder or the file cannot be written.
 pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
     match encode(runs)? {
         Some((name, contents)) => write_file(folder, &name, &contents),
@@ -201,8 +209,9 @@ pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
 /// # Errors
 /// Contents of another version of the program, or a file that cannot be written.
 pub(super) fn write_encoded(folder: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    let line = contents.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let header: Header = serde_json::from_slice(line).context("the results are damaged")?;
+    let line = contents.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header = Header::parse(line, contents.len() as u64);
+    let header = header.context("the results of a worker are damaged")?;
     if header.program != PROGRAM {
         return Err(anyhow!(
             "a worker has gridhaul {}, and this process {PROGRAM}\n  help: install the same \
@@ -263,7 +272,7 @@ pub(super) fn encode(runs: &[UnitRun]) -> anyhow::Result<Option<(String, Vec<u8>
 
 /// The name of the file of a unit. One that begins with the same run may have another length.
 fn name_of(header: &Header) -> String {
-    let count: u32 = header.entries.iter().map(|entry| entry.count).sum();
+    let count: u64 = header.entries.iter().map(|entry| u64::from(entry.count)).sum();
     let first = header.entries.first();
     let (point, replication) = first.map_or(("", 0), |first| (first.point.as_str(), first.first));
     format!("{PREFIX}{point}-{replication}-{count}{ENDING}")
@@ -350,6 +359,34 @@ mod tests {
             assert!(!store.has(key('a'), 0), "{cut} bytes");
             assert_eq!(store.damaged, std::slice::from_ref(&path));
         }
+    }
+
+    #[test]
+    fn a_header_that_contradicts_its_file_is_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut runs = unit('a', 0..3);
+        runs.extend(unit('b', 0..1));
+        let (name, contents) = encode(&runs).unwrap().unwrap();
+        let text = String::from_utf8(contents).unwrap();
+        let of_b = format!("\"point\":\"{}\"", "b".repeat(32));
+        let mut damaged = vec![text[..text.len() - 1].to_owned()];
+        damaged.extend(
+            [
+                ("\"at\":0", "\"at\":9999999"),
+                ("\"at\":0", "\"at\":18446744073709551615"),
+                (&of_b, "\"point\":\"/../../b\""),
+            ]
+            .map(|(found, changed)| text.replacen(found, changed, 1)),
+        );
+        for damaged in damaged {
+            fs::write(dir.path().join(&name), &damaged).unwrap();
+            let store = Store::open(&[dir.path().to_owned()]).unwrap();
+            assert!(!store.has(key('a'), 0) && store.damaged.len() == 1, "{damaged}");
+            let error = write_encoded(dir.path(), damaged.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("damaged"), "{error}");
+        }
+        write_encoded(dir.path(), text.as_bytes()).unwrap();
+        assert!(Store::open(&[dir.path().to_owned()]).unwrap().has(key('b'), 0));
     }
 
     #[test]
