@@ -1,4 +1,4 @@
-//! Content of a frame, as far as the engine needs it.
+//! Content of a frame: a TCP segment, a report about the MTU of a path, or anything else.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -57,7 +57,7 @@ impl<'a> Content<'a> {
             return Self::Other;
         }
         let Ok(ip) = IpPacket::parse(payload) else {
-            // Protocol of IPv4 (RFC 791, section 3.1), next header of IPv6 (RFC 8200, section 3).
+            // Positions of the protocol in IPv4 (RFC 791) and of the next header in IPv6 (RFC 8200).
             let at = if ethernet.ether_type == EtherType::IPV4 { 9 } else { 6 };
             let is_tcp = payload.get(at) == Some(&TCP);
             return if is_tcp { Self::MalformedTcp } else { Self::Other };

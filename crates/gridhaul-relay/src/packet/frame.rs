@@ -1,4 +1,4 @@
-//! Frames that the engine takes and gives.
+//! Frames that the engine receives, and queues of those that it sends.
 
 use gridhaul_core::wire::VlanTag;
 

@@ -26,7 +26,7 @@ pub(super) struct Syn {
 /// Largest shift count (RFC 7323, section 2.3: a larger value is treated as 14).
 const SHIFT_MAX: u8 = 14;
 
-/// Least MSS with which segments are useful: that of Linux (`TCP_MIN_MSS`) without options.
+/// Minimum MSS with which segments are useful: that with which Linux sends (`TCP_MIN_SND_MSS`).
 const MSS_MIN: u32 = 48;
 
 /// MSS of a host that states none (RFC 9293, section 3.7.1).

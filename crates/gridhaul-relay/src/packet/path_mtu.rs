@@ -23,11 +23,12 @@ struct Hosts {
     destination: IpAddr,
 }
 
-/// Least MTU that is believed. Smaller values would cost the hosts more than a fragmentation; the
-/// minimum of IPv4 is 68 bytes (RFC 791), and links with 296 bytes exist (RFC 1144).
+/// Minimum MTU that is accepted from a report. Smaller values would cost the hosts more than a
+/// fragmentation; the minimum of IPv4 is 68 bytes (RFC 791), and links with 296 bytes exist (RFC
+/// 1144).
 const MTU_MIN: u32 = 256;
 
-/// Least MTU of IPv6 (RFC 8200, section 5).
+/// Minimum MTU of IPv6 (RFC 8200, section 5).
 const MTU_MIN_V6: u32 = 1_280;
 
 /// Length of an ICMP header.

@@ -1,4 +1,4 @@
-//! The packet of an acknowledgement that waits for a newer one.
+//! The packet of an acknowledgement that `ack` delays, because a newer one may replace it.
 
 use gridhaul_core::tcp::Segment;
 use gridhaul_core::wire::EthernetHeader;

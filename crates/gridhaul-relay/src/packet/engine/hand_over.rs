@@ -35,7 +35,8 @@ impl Engine {
             let connection = self.table.remove(number);
             let state = connection.as_ref().and_then(|connection| connection.to_renumbered());
             let (Some(connection), Some(state)) = (connection, state) else { continue };
-            let rule = self.settings.rules.get(connection.rule);
+            let rule = connection.rule.checked_sub(self.former_rules);
+            let rule = rule.and_then(|rule| self.settings.rules.get(rule));
             put_text(&mut bytes, rule.map_or("", |rule| &rule.name), NAME_MAX);
             state.write(&mut bytes);
         }
@@ -57,7 +58,8 @@ impl Engine {
         while !decoder.is_empty() {
             let name = decoder.text(NAME_MAX)?;
             // A rule that the configuration no longer has gets no number of another one.
-            let rule = rules.iter().position(|rule| rule.name == name).unwrap_or(usize::MAX);
+            let rule = rules.iter().position(|rule| rule.name == name);
+            let rule = rule.map_or(usize::MAX, |rule| self.former_rules + rule);
             let state = RenumberedConnection::read(&mut decoder)?;
             connections.push(state.into_connection(now, rule));
         }
