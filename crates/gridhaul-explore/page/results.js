@@ -11,6 +11,9 @@ const byId = (id) => document.getElementById(id);
 /** Rows of the table of points: more are not read by anyone, and the export has all. */
 const ROWS_MAX = 500;
 
+/** Values of a list of choices: of more values, the axis or the table is the way to choose. */
+const VALUES_MAX = 300;
+
 /** Points that are compared at the same time. */
 const COMPARED_MAX = 6;
 
@@ -91,8 +94,9 @@ class ResultsView {
   /** A filter for each column of text with several values. */
   makeFilters() {
     const names = ["answer", "backend", ...this.results.parameters, "name"];
-    this.filters = names.filter((name) => new Set(this.columns.get(name)).size > 1);
-    const made = this.filters.map((name) => {
+    const distinct = (name) => new Set(this.columns.get(name)).size;
+    this.filters = names.filter((name) => distinct(name) > 1);
+    const made = this.filters.filter((name) => distinct(name) <= VALUES_MAX).map((name) => {
       const values = [...new Set(this.columns.get(name))];
       const label = name === "name" ? (this.choice.table === "flows" ? "Flow" : "Direction") : name;
       if (!values.map(String).includes(this.choice[`f.${name}`])) this.choice[`f.${name}`] = "";
@@ -153,7 +157,7 @@ class ResultsView {
     });
     const title = `${info.heading} over ${axis.label}`;
     const svg = lineChart({
-      title, unit: info.unit, xUnit: axis.unit, xLabel: axis.label, xTicks: axis.names ?? null, lines: drawn, width: 760,
+      title, unit: info.unit, xUnit: axis.unit, xLabel: axis.label, xTicks: axis.names ?? null, lines: drawn, width: Math.min(760, Math.max(360, byId("results-chart").clientWidth)),
       description: `${title}: ${drawn.length} series, ${rows.length} rows; the table below has the numbers`,
     });
     const columns = () => [...this.columns].map(([name, all]) => ({ name, values: rows.map((row) => all[row]) }));

@@ -185,7 +185,8 @@ class ScenarioView {
         return `${withUnit(sim, "bit/s")} simulated${equations}`;
       };
       const kept = this.state.kept && this.kept.result ? ` Variant A: ${of(this.kept)}.` : "";
-      byId("status").textContent = `Goodput of ${flow}: ${of(this.current)}.${kept} Drawn in ${Math.round(this.redrawMs)} ms.`;
+      byId("status").textContent = `Goodput of ${flow}: ${of(this.current)}.${kept}`;
+      byId("drawn").textContent = `drawn in ${Math.round(this.redrawMs)} ms`;
     }, 150);
   }
 

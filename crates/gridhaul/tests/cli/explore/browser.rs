@@ -167,9 +167,10 @@ fn a_slider_redraws_the_charts_and_the_address_keeps_its_value() {
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn the_page_fits_a_phone_and_a_desktop_in_light_and_dark() {
-    let desk = Desk::new().file("small.toml", SMALL);
-    let sweep = "sweep small.toml --vary 'link.wire.both.rate=1 Mbit/s,2 Mbit/s' --quiet";
-    assert_eq!(desk.run(sweep).code, Some(0));
+    let desk = Desk::new().file("small.toml", SMALL.replace("wire", "a-wire-with-a-long-name"));
+    let key = "link.a-wire-with-a-long-name.both.loss.bernoulli";
+    let sweep = format!("sweep small.toml --vary '{key}=0.125 %,0.25 %' --quiet");
+    assert_eq!(desk.run(&sweep).code, Some(0));
     let page = Page::open(&desk, "results/small-sweep");
     let mut browser = Browser::start();
     for (width, is_dark) in [(320, false), (320, true), (1280, false), (1280, true)] {
@@ -217,6 +218,35 @@ fn the_packets_of_the_present_values_are_drawn_and_a_key_shows_the_next_loss() {
     assert!(label.as_str().unwrap().contains("retransmissions"), "{label}");
     let excess = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(browser.evaluate(excess), 0);
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn saved_charts_have_their_numbers_and_the_command_that_makes_them() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let page = Page::open(&desk, "small.toml");
+    let mut browser = Browser::start();
+    browser.open(page.url());
+    browser.wait_for("gridhaul.redraws > 0");
+    // The files are kept instead of downloaded.
+    browser.evaluate(
+        "window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL = \
+         blob => { saved.push(blob); return 'blob:none'; }; \
+         document.querySelectorAll('#charts figure button').forEach(own => own.click())",
+    );
+    browser.wait_for("saved.length == 8");
+    let texts = browser.evaluate("Promise.all(saved.map(blob => blob.text()))");
+    let texts: Vec<&str> = texts.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let of_kind = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
+    assert_eq!((of_kind("<svg"), texts.len()), (4, 8));
+    let command = "<desc>gridhaul run small.toml --replications 1 --series '10 ms'</desc>";
+    let charts = texts.iter().filter(|text| text.starts_with("<svg"));
+    assert!(charts.clone().all(|text| text.contains(command)), "{texts:?}");
+    assert!(charts.clone().all(|text| text.contains(".gh-s0{color:")), "colours are inside");
+    let windows = texts.iter().find(|text| text.contains("cwnd_byte")).unwrap();
+    let mut lines = windows.split("\r\n");
+    assert_eq!(lines.next(), Some("simulator time_s,simulator cwnd_byte"));
+    assert_eq!(lines.filter(|line| !line.is_empty()).count(), 501, "5 s at 10 ms");
 }
 
 /// A frame draws columns of pixels, not packets. The limit holds on a busy machine: drawing each
