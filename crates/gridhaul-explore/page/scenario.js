@@ -42,8 +42,14 @@ class Variant {
   request(body) {
     this.wanted = { body, at: performance.now() };
     if (!this.isRunning) this.next();
-    else if (performance.now() - this.startedAt > PATIENCE_MS) this.abort.abort();
-    else setTimeout(() => this.isRunning && this.wanted && this.abort.abort(), PATIENCE_MS);
+    else if (!this.cancelIfLong()) setTimeout(() => this.cancelIfLong(), PATIENCE_MS);
+  }
+
+  /** Cancels the run in progress if it takes long and another one is wanted. */
+  cancelIfLong() {
+    const isLong = this.isRunning && this.wanted && performance.now() - this.startedAt >= PATIENCE_MS;
+    if (isLong) this.abort.abort();
+    return isLong;
   }
 
   async next() {

@@ -220,6 +220,26 @@ fn the_packets_of_the_present_values_are_drawn_and_a_key_shows_the_next_loss() {
     assert_eq!(browser.evaluate(excess), 0);
 }
 
+/// Each move asks for a run: if each cancelled the one before, nothing would be drawn until the
+/// slider rests.
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn charts_are_redrawn_while_a_slider_moves() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let page = Page::open(&desk, "small.toml");
+    let mut browser = Browser::start();
+    browser.open(page.url());
+    browser.wait_for("gridhaul.redraws > 0");
+    let moves = "(async () => { const before = gridhaul.redraws; \
+                 const range = document.querySelector('[type=range]'); \
+                 for (let step = 0; step < 200; step += 1) { range.value = 150 + step % 50; \
+                 range.dispatchEvent(new Event('input', { bubbles: true })); \
+                 await new Promise(resolve => setTimeout(resolve, 10)); } \
+                 return gridhaul.redraws - before; })()";
+    let redraws = browser.evaluate(moves).as_u64().unwrap();
+    assert!(redraws >= 3, "{redraws} redraws in two seconds");
+}
+
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn saved_charts_have_their_numbers_and_the_command_that_makes_them() {
