@@ -49,6 +49,7 @@ fn execute(command: &Command) -> Result<(), CommandError> {
         Command::Export(args) => command::export::run(args),
         Command::Plan(args) => command::plan::run(args),
         Command::Paper(args) => command::paper::run(args),
+        Command::Explain(args) => command::explain::run(args),
         Command::Import(command) => command::import::run(command),
         Command::Model(command) => command::model::run(command),
         #[cfg(feature = "emulation")]

@@ -42,6 +42,7 @@
 #[cfg(feature = "cli")]
 pub mod command_line;
 pub mod compare;
+pub mod import;
 pub mod natig;
 pub mod paper;
 pub mod plan;
@@ -79,6 +80,7 @@ mod request;
 mod run;
 mod unit_sweep;
 
+pub use gridhaul_capture as capture;
 pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
 

@@ -135,8 +135,10 @@ fn lints() -> anyhow::Result<()> {
 }
 
 /// Fuzz targets: one for each parser or state machine with untrusted input.
-const FUZZ_TARGETS: [&str; 9] =
-    ["scenario", "trace", "proxies", "bridge", "packet", "relay", "frame", "capture", "user_tcp"];
+const FUZZ_TARGETS: [&str; 10] = [
+    "scenario", "trace", "proxies", "bridge", "packet", "relay", "frame", "capture", "explain",
+    "user_tcp",
+];
 
 /// Random input for each fuzz target, 10 s each, two targets at a time. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {

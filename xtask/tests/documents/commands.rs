@@ -11,7 +11,8 @@ const OF_CARGO: [&str; 3] = ["--no-default-features", "--release", "--nocapture"
 
 /// Libraries whose messages state a condition and its remedy without the command line. The
 /// reference pages of `gridhaul-scenario` describe the command line as well.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
+    "gridhaul-capture",
     "gridhaul-core",
     "gridhaul-data",
     "gridhaul-emu",

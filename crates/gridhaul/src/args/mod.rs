@@ -3,6 +3,7 @@
 mod cc;
 mod emu;
 mod exit_codes;
+mod explain;
 mod explore;
 mod import;
 mod model;
@@ -24,8 +25,11 @@ pub(crate) use cc::{CcAlgorithm, CcLoadArgs};
 pub(crate) use emu::EmuCommand;
 #[cfg(feature = "emulation")]
 pub(crate) use emu::EmuUpArgs;
+pub(crate) use explain::{ExplainArgs, ExplainFormat};
 pub(crate) use explore::ExploreArgs;
-pub(crate) use import::{ImportCommand, NatigArgs};
+pub(crate) use import::{
+    ImportCommand, IperfArgs, MetersArgs, NatigArgs, PcapArgs, PingArgs, PowerLine, TopologyArgs,
+};
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
@@ -70,6 +74,8 @@ pub(crate) enum Command {
     /// Reproduce the experiments of a paper and check every published figure; without a name, list
     /// the papers
     Paper(PaperArgs),
+    /// Explain a packet capture: what limits each TCP connection, and an estimate of the link
+    Explain(ExplainArgs),
     /// Convert a file of another program to a scenario
     #[command(subcommand)]
     Import(ImportCommand),

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 #[cfg(feature = "emulation")]
 pub(crate) mod emu;
 pub(crate) mod error;
+pub(crate) mod explain;
 pub(crate) mod explore;
 pub(crate) mod export;
 pub(crate) mod import;

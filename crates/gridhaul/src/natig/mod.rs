@@ -11,7 +11,8 @@ mod paths;
 mod scenario;
 
 use gridhaul_scenario::units::{Bytes, Duration};
-use thiserror::Error;
+
+pub use crate::import::{File, ImportError};
 
 use json::Object;
 use network::Network;
@@ -45,29 +46,6 @@ impl Default for Options {
             external: false,
         }
     }
-}
-
-/// A file of a configuration: its name in errors, and its text.
-#[derive(Debug, Clone, Copy)]
-pub struct File<'a> {
-    /// Name, as in errors.
-    pub name: &'a str,
-    /// JSON.
-    pub text: &'a str,
-}
-
-/// An error in a file of a configuration.
-#[derive(Debug, Error)]
-#[error("{file}: {key}: {message}\n  help: {help}")]
-pub struct ImportError {
-    /// Name of the file.
-    pub file: String,
-    /// Path of the key.
-    pub key: String,
-    /// The error, and the expected value.
-    pub message: String,
-    /// The remedy.
-    pub help: String,
 }
 
 /// The scenario of a configuration, as TOML.

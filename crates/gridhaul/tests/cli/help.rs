@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 30] = [
     "run",
     "sweep",
     "merge",
@@ -11,8 +11,14 @@ const COMMANDS: [&str; 24] = [
     "explore",
     "plan",
     "paper",
+    "explain",
     "import",
     "import natig",
+    "import pcap",
+    "import iperf",
+    "import ping",
+    "import meters",
+    "import topology",
     "model",
     "model chain",
     "emu",

@@ -106,3 +106,136 @@ fn errors_name_file_key_and_remedy() {
     }
     assert_eq!(checked, 7);
 }
+
+#[test]
+fn a_test_of_iperf3_becomes_the_link_that_it_measured() {
+    let interval =
+        |rate: f64| format!("{{\"sum\": {{\"bits_per_second\": {rate}, \"omitted\": false}}}}");
+    let intervals: Vec<_> = (0..10).map(|step| interval(9.3e6 + 1e4 * f64::from(step))).collect();
+    let log = format!(
+        "{{\"start\": {{\"version\": \"iperf 3.12\", \"tcp_mss_default\": 1448, \"test_start\": \
+         {{\"protocol\": \"TCP\", \"num_streams\": 1, \"duration\": 10, \"reverse\": 0}}}}, \
+         \"intervals\": [{}], \"end\": {{\"streams\": [{{\"sender\": {{\"min_rtt\": 24000}}}}], \
+         \"sum_sent\": {{\"bytes\": 11584000, \"retransmits\": 16}}}}}}",
+        intervals.join(", ")
+    );
+    let desk = Desk::new()
+        .file("test.json", &log)
+        .file("failed.json", "{\"error\": \"unable to connect to server\"}")
+        .file("udp.json", log.replace("\"TCP\"", "\"UDP\"").replace("min_rtt", "none"));
+    let done = desk.run("import iperf test.json -o link.toml");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let text = desk.text("link.toml");
+    // The median of 10 intervals, 9.35 Mbit/s, with 52 B of headers for each 1,448 B; 12 ms; 16 of
+    // 8,016 segments.
+    for line in ["rate = \"9685.773 kbit/s\"", "delay = \"12 ms\"", "bernoulli = \"0.1996 %\""] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(desk.run("run link.toml --csv -q").code, Some(0));
+    let failed = desk.run("import iperf failed.json");
+    assert!(failed.code == Some(2) && failed.err.contains("unable to connect"), "{failed:?}");
+    let without_delay = desk.run("import iperf udp.json");
+    assert!(without_delay.err.contains("--delay '20 ms'"), "{without_delay:?}");
+}
+
+#[test]
+fn the_output_of_ping_becomes_a_link() {
+    let linux = "PING host (192.0.2.1) 56(84) bytes of data.\n\
+                 64 bytes from host: icmp_seq=1 ttl=58 time=30.4 ms\n\
+                 64 bytes from host: icmp_seq=2 ttl=58 time=30.0 ms\n\
+                 64 bytes from host: icmp_seq=3 ttl=58 time=32.0 ms\n\
+                 4 packets transmitted, 3 received, 25% packet loss, time 3004ms\n";
+    let windows = "Reply from 192.0.2.1: bytes=32 time=12ms TTL=58\r\n\
+                   Packets: Sent = 1, Received = 1, Lost = 0 (0% loss),\r\n";
+    let desk =
+        Desk::new().file("linux.txt", linux).file("windows.txt", windows).file("no.txt", "-");
+    let done = desk.run("import ping linux.txt --rate '5 Mbit/s' -o link.toml");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let text = desk.text("link.toml");
+    // Half of 30 ms; 1 - sqrt(1 - 1/4) of the packets of each direction.
+    for line in ["delay = \"15 ms\"", "bernoulli = \"13.3975 %\"", "jitter = { size = \"400 us\""] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(desk.run("run link.toml --csv -q").code, Some(0));
+    let short = desk.run("import ping windows.txt --rate '1 Mbit/s'");
+    assert!(short.out.contains("delay = \"6 ms\"") && !short.out.contains("loss ="), "{short:?}");
+    let none = desk.run("import ping no.txt --rate '1 Mbit/s'");
+    assert!(none.code == Some(2) && none.err.contains("no.txt: the file: no line has"), "{none:?}");
+}
+
+#[test]
+fn a_table_of_meters_becomes_groups_with_their_mean_distance() {
+    let table = "feeder,x_m,y_m,class\nNorth 1,0,0,head\nNorth 1,300,400,house\nNorth \
+    1,0,100,house\n\
+                 North 1,600,800,farm\nsouth,10,10,\nsouth,30,10,\n";
+    let desk = Desk::new()
+        .file("meters.csv", table)
+        .file("wrong.csv", "feeder,x_m,y_m\nA,1,two\n")
+        .file("columns.csv", "line,x_m,y_m\nA,1,2\n");
+    let done = desk.run("import meters meters.csv --every '1 min' -o meters.toml");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let text = desk.text("meters.toml");
+    // 500 m and 100 m; 1,000 m; and 10 m from the middle of two.
+    for line in [
+        "north-1-house = { count = 2 }",
+        "power_line = { class = \"narrowband\", distance = \"300 m\" }",
+        "power_line = { class = \"narrowband\", distance = \"1000 m\" }",
+        "south-meter = { count = 2 }",
+        "power_line = { class = \"narrowband\", distance = \"10 m\" }",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(desk.run("run meters.toml --csv -q").code, Some(0));
+    let wrong = desk.run("import meters wrong.csv");
+    assert!(wrong.err.contains("wrong.csv: line 2: y_m: expected a number"), "{wrong:?}");
+    let columns = desk.run("import meters columns.csv");
+    assert!(columns.err.contains("columns.csv: line 1: no column feeder"), "{columns:?}");
+}
+
+#[test]
+fn topologies_in_graphml_and_json_become_links() {
+    let graphml = "<?xml version='1.0'?><graphml><key id='d0' for='edge' attr.name='LinkSpeedRaw'/>\
+                   <key id='d1' for='node' attr.name='Latitude'/>\
+                   <key id='d2' for='node' attr.name='Longitude'/><graph>\
+                   <node id='0'><data key='d1'>50.0</data><data key='d2'>8.0</data></node>\
+                   <node id='1'><data key='d1'>51.0</data><data key='d2'>8.0</data></node>\
+                   <node id='2'/><edge source='0' target='1'><data key='d0'>40000000</data></edge>\
+                   <edge source='1' target='2'/></graph></graphml>";
+    let json = "{\"directed\": false, \"nodes\": [{\"id\": \"a\"}, {\"id\": \"b 1\"}, {\"id\": \
+    \"c\"}], \
+                \"edges\": [{\"source\": \"a\", \"target\": \"b 1\", \"rate\": \"3 Mbit/s\", \
+                \"delay_ms\": 4}, {\"source\": \"b 1\", \"target\": \"c\", \"rate\": 2, \
+                \"delay\": 7}]}";
+    let desk = Desk::new()
+        .file("zoo.graphml", graphml)
+        .file("graph.json", json)
+        .file("end.json", json.replace("\"target\": \"c\"", "\"target\": \"d\""));
+    let zoo = desk.run("import topology zoo.graphml -o zoo.toml");
+    assert_eq!(zoo.code, Some(0), "{zoo:?}");
+    let text = desk.text("zoo.toml");
+    // A degree of latitude is 111.19 km: 556 us at 5 us/km.
+    for line in [
+        "rate = \"40 Mbit/s\"",
+        "delay = \"556 us\"",
+        "rate = \"10 Mbit/s\"",
+        "[flow.0]",
+        "[flow.2]",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert_eq!(desk.run("run zoo.toml --csv -q").code, Some(0));
+    let units = desk.run("import topology graph.json --rate-unit 'Mbit/s' --delay-unit ms");
+    for line in [
+        "rate = \"3 Mbit/s\"",
+        "delay = \"4 ms\"",
+        "rate = \"2 Mbit/s\"",
+        "delay = \"7 ms\"",
+        "b-1 = {} # b 1",
+    ] {
+        assert!(units.out.contains(line), "{line}: {units:?}");
+    }
+    let without = desk.run("import topology graph.json");
+    assert!(without.err.contains("edges[1]: rate: expected a rate"), "{without:?}");
+    let missing = desk.run("import topology end.json --rate-unit 'Mbit/s' --delay-unit ms");
+    assert!(missing.err.contains("edges[1]: the link has node \"d\""), "{missing:?}");
+}

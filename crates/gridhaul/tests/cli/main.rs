@@ -5,6 +5,7 @@ mod agreement;
 mod documents;
 mod emu;
 mod examples;
+mod explain;
 mod explore;
 mod export;
 mod help;

@@ -1,0 +1,133 @@
+//! Acknowledgements of the receiver: round trips, the rate of the link, and the receive window.
+
+use gridhaul_core::tcp::Flags;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Direction;
+use crate::CapturedSegment;
+use crate::connection::acknowledgement::{Acknowledgement, Sample};
+use crate::estimate::Delivered;
+
+impl Direction {
+    pub(in crate::connection) fn handle_acknowledgement(
+        &mut self,
+        segment: &CapturedSegment,
+        scale: Option<u8>,
+    ) {
+        self.traffic.acknowledgements += 1;
+        let is_pure = segment.is_pure_ack();
+        if is_pure {
+            self.traffic.hop_limits[0].add(segment.hop_limit);
+        }
+        if !self.started {
+            self.start(segment.ack);
+        }
+        let Some(ack) = self.offset(segment.ack) else { return };
+        if ack > self.sender.next {
+            // The sequence number of a FIN, or data that the capture has missed.
+            let missing = ack - self.sender.next;
+            if missing > 1 && self.traffic.payload > 0 {
+                self.traffic.missing += missing;
+            }
+            if missing > 1 {
+                self.sender.next = ack;
+                self.previous = None;
+            }
+        }
+        let is_syn = segment.flags.has(Flags::SYN);
+        // The window of a SYN is not scaled (RFC 7323, section 2.2).
+        let shift = if is_syn { Some(0) } else { scale };
+        let window = shift.map(|shift| u64::from(segment.window) << shift);
+        self.traffic.window_max = self.traffic.window_max.max(window);
+        if window == Some(0) && !is_syn {
+            self.traffic.zero_windows += 1;
+        }
+        self.count_unnecessary(segment);
+        let sample = self.sample(segment.at, ack, is_pure);
+        let acknowledgement = Acknowledgement {
+            at: segment.at,
+            timestamp: segment.timestamps.map(|(value, _)| value),
+            ack,
+            edge: window.map(|window| ack + window),
+            has_data: segment.has_data(),
+            queueing: sample.map(|sample| match sample.delayed() {
+                Some(_) => Duration::ZERO,
+                None => sample.excess,
+            }),
+            delayed: sample.and_then(|sample| sample.delayed()),
+        };
+        let mss = self.mss();
+        if let Some(edge) = acknowledgement.edge {
+            self.edges.advertise(segment.at, edge);
+        }
+        self.sender.receive(acknowledgement, mss);
+        if self.sender.delay.is_zero() && is_pure {
+            let outstanding = !self.outstanding.is_empty();
+            let duplicate = sample.is_none() && outstanding;
+            self.duplicate_acks = if duplicate { self.duplicate_acks + 1 } else { 0 };
+        }
+    }
+
+    /// Duplicate selective acknowledgements (RFC 2883, section 4): the first range is before the
+    /// acknowledgement number, or within the second range.
+    fn count_unnecessary(&mut self, segment: &CapturedSegment) {
+        if let [first, rest @ ..] = segment.sack.as_slice() {
+            let at_or_before = |a: u32, b: u32| b.wrapping_sub(a) as i32 >= 0;
+            let below = at_or_before(first.1, segment.ack);
+            let within = rest.first().is_some_and(|second| {
+                at_or_before(second.0, first.0) && at_or_before(first.1, second.1)
+            });
+            self.traffic.unnecessary += u64::from(below || within);
+        }
+    }
+
+    /// Removes what is acknowledged, and samples round trip and rate.
+    fn sample(&mut self, at: Instant, ack: u64, is_pure: bool) -> Option<Sample> {
+        let mss = self.mss();
+        let Some(acknowledged) = self.outstanding.acknowledge(ack) else {
+            // Duplicate acknowledgements and window updates interrupt the measurement of the rate
+            // only if something is outstanding.
+            if !self.outstanding.is_empty() && is_pure {
+                self.link.interrupt();
+            }
+            return None;
+        };
+        self.traffic.last_acked = Some(at);
+        let newest = acknowledged.newest;
+        if !acknowledged.clean {
+            self.link.interrupt();
+            return None;
+        }
+        let time = at.since(newest.at);
+        let is_full = (newest.end - newest.start).is_multiple_of(mss);
+        let single = acknowledged.payload <= mss;
+        let bytes = newest.bytes / newest.packets;
+        let mut excess = self.round_trips.add(time, bytes, is_full);
+        let delivered = Delivered { bytes: acknowledged.bytes, newest_sent: newest.at, excess };
+        self.link.add_acknowledged(at, &delivered, single);
+        if newest.alone {
+            // The acknowledgement of the first segment may be delayed already.
+            excess = excess.max(time.saturating_sub(self.undelayed(bytes)));
+        }
+        let previous_excess = std::mem::replace(&mut self.previous_excess, excess);
+        let sample = Sample { excess, previous_excess, alone: newest.alone, single, pure: is_pure };
+        if sample.delayed().is_none() {
+            self.link.add_queueing(excess);
+        } else {
+            self.previous_excess = previous_excess;
+        }
+        Some(sample)
+    }
+
+    /// The round trip of a packet with this number of bytes, if neither a queue nor the receiver
+    /// delays it.
+    fn undelayed(&self, bytes: u32) -> Duration {
+        let Some(handshake) = self.round_trips.handshake else { return Duration::MAX };
+        let own = self.link.transmission_time(bytes).unwrap_or_else(|| {
+            // The handshake's round trip includes the transmission of its packets, which limits the
+            // transmission time of a byte.
+            handshake.time.mul_f64(f64::from(bytes) / (2.0 * f64::from(handshake.bytes.max(1))))
+        });
+        handshake.time + own
+    }
+}

@@ -1,0 +1,165 @@
+//! One direction of a connection: the data of an end, and the acknowledgements of the other.
+
+mod acknowledgements;
+mod data;
+mod traffic;
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::messages::{Message, Messages};
+use super::outstanding::Outstanding;
+use super::sender_view::SenderView;
+use super::window_edges::WindowEdges;
+use crate::CapturedSegment;
+use crate::estimate::{HandshakeRoundTrip, LinkSamples, Losses, RoundTrips};
+use crate::limit::Account;
+
+pub(crate) use traffic::Traffic;
+
+/// The data of an end, and the acknowledgements of the other.
+#[derive(Debug, Default)]
+pub(crate) struct Direction {
+    /// Whether sequence numbers are known.
+    started: bool,
+    finished: bool,
+    /// The maximum segment size option of the receiver.
+    mss_option: Option<u16>,
+    has_timestamps: bool,
+    /// Largest payload of a segment that is not several of segmentation offload.
+    payload_max: u64,
+    /// The same of segments which another one followed at once: the sender had more data.
+    followed_max: u64,
+    outstanding: Outstanding,
+    sender: SenderView,
+    edges: WindowEdges,
+    round_trips: RoundTrips,
+    link: LinkSamples,
+    account: Account,
+    traffic: Traffic,
+    messages: Messages,
+    /// Time and payload of the last segment with data.
+    last_data: Option<(Instant, u64)>,
+    /// The last segment, for copies of it.
+    last: Option<CapturedSegment>,
+    previous: Option<Previous>,
+    previous_excess: Duration,
+    /// End of the data that was outstanding when the last loss was noticed.
+    recovery_end: Option<u64>,
+    duplicate_acks: u32,
+}
+
+/// The transmission before a wait.
+#[derive(Debug, Clone, Copy)]
+struct Previous {
+    at: Instant,
+    is_short: bool,
+}
+
+/// First offset of a stream, so that an earlier byte, such as that of a keep-alive, has one too.
+const ORIGIN: u64 = 1 << 32;
+
+/// Segments that are further away belong to another connection or are damaged.
+const DISTANCE_MAX: u64 = 1 << 30;
+
+impl Direction {
+    pub(in crate::connection) fn set_handshake(
+        &mut self,
+        sender: Duration,
+        receiver: Duration,
+        bytes: u32,
+    ) {
+        // Less than a tenth of the round trip: the point of the capture is at the sender.
+        if sender.mul_f64(9.0) > receiver {
+            self.sender.delay = sender;
+        }
+        self.round_trips.handshake = Some(HandshakeRoundTrip { time: receiver, bytes });
+    }
+
+    pub(in crate::connection) fn handle_syn(&mut self, segment: &CapturedSegment) {
+        if !self.started {
+            self.start(segment.seq.wrapping_add(1));
+        }
+    }
+
+    /// Options of the receiver's SYN.
+    pub(in crate::connection) const fn set_receiver_options(&mut self, syn: &CapturedSegment) {
+        self.mss_option = syn.mss;
+    }
+
+    fn start(&mut self, seq: u32) {
+        self.started = true;
+        let offset = ORIGIN + u64::from(seq);
+        self.sender.next = offset;
+        self.sender.unacknowledged = offset;
+    }
+
+    pub(in crate::connection) const fn handle_fin(&mut self) {
+        self.finished = true;
+    }
+    pub(in crate::connection) const fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whether a segment is the previous one after a router.
+    pub(in crate::connection) fn is_routed_copy(&self, segment: &CapturedSegment) -> bool {
+        self.last.is_some_and(|last| {
+            last.hop_limit != segment.hop_limit
+                && (last.seq, last.ack, last.payload) == (segment.seq, segment.ack, segment.payload)
+                && (last.flags, last.timestamps) == (segment.flags, segment.timestamps)
+                && segment.at.since(last.at) < Duration::from_millis(1)
+        })
+    }
+
+    /// Payload of a full-sized segment.
+    fn mss(&self) -> u64 {
+        // Timestamps take 12 bytes of each segment (RFC 7323, appendix A).
+        let options = if self.has_timestamps { 12 } else { 0 };
+        let largest = self.payload_max;
+        // RFC 9293, section 3.7.1: 536 bytes without the option. Without the handshake, and in that
+        // of the simulator, which has no option, segments are full that are followed at once, or
+        // that have the size of a packet of Ethernet, also in a tunnel.
+        let without_option = if largest >= 1_200 { largest } else { self.followed_max.max(536) };
+        self.mss_option.map_or(without_option, |mss| {
+            let negotiated = u64::from(mss).saturating_sub(options).max(1);
+            // A path with a smaller MTU, whose segments are all smaller than negotiated.
+            if self.traffic.packets > 64 && largest >= 512 {
+                largest.min(negotiated)
+            } else {
+                negotiated
+            }
+        })
+    }
+
+    /// Offset of a sequence number.
+    fn offset(&self, seq: u32) -> Option<u64> {
+        let distance = i64::from(seq.wrapping_sub(self.sender.next as u32) as i32);
+        let offset = self.sender.next.checked_add_signed(distance)?;
+        (distance.unsigned_abs() < DISTANCE_MAX).then_some(offset)
+    }
+
+    pub(crate) const fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+    pub(crate) fn messages(&self) -> &[Message] {
+        self.messages.rows()
+    }
+    pub(crate) const fn losses(&self) -> Losses {
+        self.outstanding.losses
+    }
+    pub(crate) const fn round_trips(&self) -> &RoundTrips {
+        &self.round_trips
+    }
+    pub(crate) const fn account(&self) -> &Account {
+        &self.account
+    }
+    pub(crate) const fn link(&self) -> &LinkSamples {
+        &self.link
+    }
+    pub(crate) fn segment_size(&self) -> u64 {
+        self.mss()
+    }
+    /// From the point of the capture to the sender and back.
+    pub(crate) const fn sender_delay(&self) -> Duration {
+        self.sender.delay
+    }
+}

@@ -1,0 +1,92 @@
+//! The explanation of a capture: what limits each connection, with the evidence.
+
+mod decide;
+mod facts;
+mod position;
+mod table;
+mod text;
+
+use gridhaul_scenario::units::Instant;
+use serde::Serialize;
+
+use crate::limit::{Counters, Leg};
+use crate::{Ends, LinkEstimate, Message, Shares};
+
+pub use decide::{Confidence, Verdict};
+pub use position::Position;
+pub use table::connections_csv;
+
+pub(crate) use facts::Context;
+
+/// The explanation of a capture.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// The connections in the order of their first segments.
+    pub connections: Vec<ConnectionExplanation>,
+    /// From the first to the last segment in s.
+    pub duration_s: f64,
+    /// TCP segments.
+    pub segments: u64,
+    /// Packets of other protocols, and fragments.
+    pub other_packets: u64,
+    /// Packets whose captured bytes end before the TCP header does.
+    pub cut_packets: u64,
+    /// Whether reading ended before the end of the files.
+    pub is_interrupted: bool,
+}
+
+/// The explanation of a connection: of the direction with more data.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConnectionExplanation {
+    /// Number of the connection, from 1.
+    pub number: usize,
+    /// Both ends.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// Point of the capture: the name of the interface, or of the file.
+    pub point: String,
+    /// Whether the client sends the data.
+    pub is_upload: bool,
+    /// Time of the first segment since the first one of the capture, in s.
+    pub start_s: f64,
+    /// From the first to the last segment in s.
+    pub duration_s: f64,
+    /// From the first to the last transmission of data in s: the time that the shares divide.
+    pub transfer_s: f64,
+    /// Mean rate of the data until its last acknowledgement.
+    pub goodput_bit_per_s: Option<f64>,
+    /// Where the capture was taken.
+    pub position: Position,
+    /// The limit, and how certain it is.
+    pub verdict: Verdict,
+    /// Share of the time in which each limit held.
+    pub shares: Shares,
+    /// Numbers of the evidence.
+    pub counters: Counters,
+    /// Smallest and mean round trip in s.
+    pub round_trip_s: Option<f64>,
+    /// Mean round trip in s.
+    pub round_trip_mean_s: Option<f64>,
+    /// Mean queueing delay in s.
+    pub queueing_mean_s: f64,
+    /// Share of the rate of the bottleneck that the connection used.
+    pub utilisation: Option<f64>,
+    /// Estimate of the link.
+    pub link: LinkEstimate,
+    /// The connection by which a proxy forwards the data.
+    pub proxied_by: Option<Leg>,
+    /// Restrictions of the capture.
+    pub notes: Vec<String>,
+    /// Time of the first segment.
+    #[serde(skip)]
+    pub first_at: Instant,
+    /// The messages of the client and of the server: what a load trace contains.
+    #[serde(skip)]
+    pub messages: [Vec<Message>; 2],
+    /// Initial sequence numbers of both ends.
+    #[serde(skip)]
+    pub(crate) initial_numbers: [Option<u32>; 2],
+    /// Round trip of the handshake between the point and the receiver in s.
+    #[serde(skip)]
+    pub(crate) receiver_side_s: Option<f64>,
+}

@@ -1,0 +1,263 @@
+//! Blocks of pcapng (draft-ietf-opsawg-pcapng) and records of pcap (draft-ietf-opsawg-pcap), parsed
+//! by `pcap-parser`.
+
+use std::io::Read;
+
+use pcap_parser::pcapng::Block;
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{LegacyPcapReader, PcapBlockOwned, PcapError, PcapNGReader};
+
+use super::Skipped;
+use super::interface::{Interface, Interfaces};
+use super::packet::{Packet, Parsed};
+use crate::{CaptureError, CapturedSegment};
+
+/// Size of the buffer. Grows for larger blocks.
+const BUFFER: usize = 1 << 20;
+
+/// Largest block: packets of `tcpdump -s 0` have at most 262,144 bytes, and other blocks, such as
+/// those of secrets and of names, are not much larger.
+const BLOCK_MAX: usize = 64 << 20;
+
+/// Reads the packets of a file.
+pub(super) struct BlockReader {
+    name: String,
+    reader: Box<dyn PcapReaderIterator + Send>,
+    /// Interfaces of the current section.
+    interfaces: Vec<Interface>,
+}
+
+/// A step of reading.
+enum Step {
+    Segment(CapturedSegment),
+    /// No TCP segment.
+    Skipped,
+    /// More bytes are needed.
+    Refill,
+    /// A block is larger than the buffer.
+    Grow,
+    End,
+}
+
+impl BlockReader {
+    pub(super) fn open(
+        name: String,
+        mut source: Box<dyn Read + Send>,
+    ) -> Result<Self, CaptureError> {
+        let mut first = Vec::new();
+        let found = source.by_ref().take(24).read_to_end(&mut first);
+        let error =
+            |message: String, help| CaptureError { file: name.clone(), offset: 0, message, help };
+        found.map_err(|found| error(format!("cannot read: {found}"), CaptureError::FORMAT))?;
+        let format = || error(wrong_format(&first), CaptureError::FORMAT);
+        let is_pcapng = first.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+        let whole = std::io::Cursor::new(first.clone()).chain(source);
+        let reader: Box<dyn PcapReaderIterator + Send> = if is_pcapng {
+            let whole = FullReads(Box::new(whole));
+            Box::new(PcapNGReader::new(BUFFER, whole).map_err(|found| match found {
+                PcapError::Incomplete(_) | PcapError::UnexpectedEof => error(
+                    "the file ends within its section header block".to_owned(),
+                    CaptureError::TRUNCATED,
+                ),
+                _ => error(
+                    "expected a section header block of pcapng".to_owned(),
+                    CaptureError::DAMAGED,
+                ),
+            })?)
+        } else {
+            let whole = FullReads(Box::new(whole));
+            Box::new(LegacyPcapReader::new(BUFFER, whole).map_err(|_| format())?)
+        };
+        Ok(Self { name, reader, interfaces: Vec::new() })
+    }
+
+    /// Offset of the next block.
+    pub(super) fn offset(&self) -> u64 {
+        self.reader.consumed() as u64
+    }
+
+    /// The next TCP segment of the file.
+    pub(super) fn next_segment(
+        &mut self,
+        points: &mut Interfaces,
+        skipped: &mut Skipped,
+    ) -> Result<Option<CapturedSegment>, CaptureError> {
+        loop {
+            match self.step(points, skipped)? {
+                Step::Segment(segment) => return Ok(Some(segment)),
+                Step::Skipped => {}
+                Step::End => return Ok(None),
+                Step::Refill => {
+                    if self.reader.refill().is_err() {
+                        return Err(
+                            self.error("cannot read the file".into(), CaptureError::DAMAGED)
+                        );
+                    }
+                }
+                Step::Grow => {
+                    let size = (self.reader.data().len() * 2).max(2 * BUFFER);
+                    if size > BLOCK_MAX {
+                        let message = format!("a block of more than {} MiB", BLOCK_MAX >> 20);
+                        return Err(self.error(message, CaptureError::DAMAGED));
+                    }
+                    self.reader.grow(size);
+                    let _ = self.reader.refill();
+                }
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        points: &mut Interfaces,
+        skipped: &mut Skipped,
+    ) -> Result<Step, CaptureError> {
+        let name = &self.name;
+        let offset = self.reader.consumed() as u64;
+        let error =
+            |message: String, help| CaptureError { file: name.clone(), offset, message, help };
+        let exhausted = self.reader.reader_exhausted();
+        let rest = self.reader.data().len();
+        let (consumed, step) = match self.reader.next() {
+            Ok((consumed, block)) => {
+                let step = handle_block(&block, &mut self.interfaces, points, name, skipped);
+                (consumed, step.map_err(|(message, help)| error(message, help))?)
+            }
+            Err(PcapError::Eof) => return Ok(Step::End),
+            Err(PcapError::UnexpectedEof | PcapError::Incomplete(_)) if exhausted => {
+                return if rest == 0 {
+                    Ok(Step::End)
+                } else {
+                    let message = format!("the file ends within a packet ({rest} bytes of it)");
+                    Err(error(message, CaptureError::TRUNCATED))
+                };
+            }
+            Err(PcapError::Incomplete(_)) => return Ok(Step::Refill),
+            Err(PcapError::BufferTooSmall) => return Ok(Step::Grow),
+            Err(PcapError::ReadError) => {
+                return Err(error("cannot read the file".into(), CaptureError::DAMAGED));
+            }
+            Err(_) => {
+                let message = "expected a block of pcapng or a record of pcap".to_owned();
+                return Err(error(message, CaptureError::DAMAGED));
+            }
+        };
+        self.reader.consume(consumed);
+        Ok(step)
+    }
+
+    fn error(&self, message: String, help: &'static str) -> CaptureError {
+        CaptureError { file: self.name.clone(), offset: self.offset(), message, help }
+    }
+}
+
+/// Interprets a block.
+fn handle_block(
+    block: &PcapBlockOwned<'_>,
+    interfaces: &mut Vec<Interface>,
+    points: &mut Interfaces,
+    file: &str,
+    skipped: &mut Skipped,
+) -> Result<Step, (String, &'static str)> {
+    let missing = |number: u32| {
+        let message = format!("a packet of interface {number}, which the file does not describe");
+        (message, CaptureError::DAMAGED)
+    };
+    let (interface, units, data, original) = match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            let units = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
+            interfaces.push(Interface {
+                // The upper half has the length of frame check sequences.
+                link_type: header.network.0 & 0xffff,
+                units,
+                offset_secs: 0,
+                point: points.add(file, units),
+                snapshot: header.snaplen,
+            });
+            return Ok(Step::Skipped);
+        }
+        PcapBlockOwned::Legacy(record) => {
+            let interface = interfaces.first().ok_or_else(|| missing(0))?;
+            let units = u64::from(record.ts_sec) * interface.units + u64::from(record.ts_usec);
+            (interface, units, record.data, record.origlen)
+        }
+        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            interfaces.clear();
+            return Ok(Step::Skipped);
+        }
+        PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+            let units = description.ts_resolution().filter(|units| *units > 0);
+            let unknown = || ("an unknown unit of times".to_owned(), CaptureError::DAMAGED);
+            let units = units.ok_or_else(unknown)?;
+            let name = description.if_name().and_then(Result::ok).unwrap_or(file);
+            interfaces.push(Interface {
+                link_type: description.linktype.0,
+                units,
+                offset_secs: description.if_tsoffset,
+                point: points.add(name, units),
+                snapshot: description.snaplen,
+            });
+            return Ok(Step::Skipped);
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let interface = interfaces.get(packet.if_id as usize);
+            let interface = interface.ok_or_else(|| missing(packet.if_id))?;
+            let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            let data = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
+            (interface, units, data, packet.origlen)
+        }
+        // A simple packet block has no time, without which nothing can be said about a connection;
+        // statistics, names and secrets are not used.
+        PcapBlockOwned::NG(_) => return Ok(Step::Skipped),
+    };
+    debug_assert!(interface.snapshot == 0 || data.len() <= BLOCK_MAX);
+    let packet = Packet { link_type: interface.link_type, data, original };
+    Ok(match packet.parse() {
+        Parsed::Tcp(tcp) => Step::Segment(tcp.segment(interface.time(units), interface.point)),
+        Parsed::Other => {
+            skipped.other += 1;
+            Step::Skipped
+        }
+        Parsed::Cut => {
+            skipped.cut += 1;
+            Step::Skipped
+        }
+        Parsed::UnknownLinkType => {
+            let message = format!("packets of link type {}", interface.link_type);
+            return Err((
+                message,
+                "capture on Ethernet, \"any\" (cooked) or a device of IP packets",
+            ));
+        }
+    })
+}
+
+fn wrong_format(first: &[u8]) -> String {
+    if first.is_empty() {
+        "the file is empty".to_owned()
+    } else if first.starts_with(&[0x1f, 0x8b]) || first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        "the file is compressed; expected pcap or pcapng".to_owned()
+    } else if first.len() < 24 {
+        format!("expected pcap or pcapng, found {} bytes", first.len())
+    } else {
+        "expected pcap or pcapng, found something else".to_owned()
+    }
+}
+
+/// Fills the buffer of each read, because the parser needs the whole first block.
+struct FullReads(Box<dyn Read + Send>);
+
+impl Read for FullReads {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}

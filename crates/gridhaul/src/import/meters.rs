@@ -1,0 +1,212 @@
+//! Import of a table of meters: feeder, coordinates and class of each, as groups of a scenario.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use gridhaul_scenario::scenario::PowerLineClass;
+use gridhaul_scenario::units::{BitRate, Bytes, Duration};
+
+use super::{File, ImportError};
+
+/// Values that the table does not contain.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Class of the power lines between meters and feeder.
+    pub power_line: PowerLineClass,
+    /// Rate and delay of the line from each feeder to the centre.
+    pub rate: BitRate,
+    /// Delay of this line.
+    pub delay: Duration,
+    /// Size of a report of a meter.
+    pub size: Bytes,
+    /// Time between two reports.
+    pub every: Duration,
+}
+
+/// A meter of the table.
+#[derive(Debug)]
+struct Meter {
+    feeder: String,
+    class: String,
+    place: Place,
+}
+
+/// Coordinates in metres.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    east: f64,
+    north: f64,
+}
+
+/// Length of a degree of latitude in metres (WGS 84, mean).
+const DEGREE: f64 = 111_195.0;
+
+/// A class with which a row is the head of its feeder, and no meter.
+const HEAD: &str = "head";
+
+/// The scenario of a table, as TOML.
+///
+/// # Errors
+/// A missing column, or a row without a name or a number.
+pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> {
+    let meters = read(file)?;
+    let mut feeders: BTreeMap<&str, Vec<&Meter>> = BTreeMap::new();
+    for meter in &meters {
+        feeders.entry(&meter.feeder).or_default().push(meter);
+    }
+    let Options { power_line, rate, delay, size, every } = options;
+    let class = match power_line {
+        PowerLineClass::Narrowband => "narrowband",
+        PowerLineClass::Broadband => "broadband",
+        PowerLineClass::FutureBroadband => "future-broadband",
+    };
+    let count = meters.iter().filter(|meter| meter.class != HEAD).count();
+    let mut nodes = String::from("\n[node]\ncentre = {}\n");
+    let mut links = String::new();
+    let mut flows = String::new();
+    for (feeder, rows) in &feeders {
+        let (head, head_source) = head(rows);
+        let _ = writeln!(nodes, "{feeder} = {{}}");
+        let _ = write!(
+            links,
+            "\n[link.{feeder}]\nfrom = \"{feeder}\"\nto = \"centre\"\n# the options --rate and \
+             --delay\n\
+             both = {{ rate = \"{rate}\", delay = \"{delay}\" }}\n"
+        );
+        let mut classes: BTreeMap<&str, Vec<&&Meter>> = BTreeMap::new();
+        for meter in rows.iter().filter(|meter| meter.class != HEAD) {
+            classes.entry(&meter.class).or_default().push(meter);
+        }
+        for (name, group) in classes {
+            let members = group.len();
+            let distances = group.iter().map(|meter| meter.place.distance(head));
+            let mean = (distances.sum::<f64>() / members as f64).round().max(1.0);
+            let _ = writeln!(nodes, "# {members} rows\n{feeder}-{name} = {{ count = {members} }}");
+            let _ = write!(
+                links,
+                "\n[link.{feeder}-{name}]\nfrom = \"{feeder}-{name}\"\nto = \"{feeder}\"\nshared \
+                 = true\n\
+                 # mean distance of the {members} meters from {head_source}; the option \
+                 --power-line\n\
+                 power_line = {{ class = \"{class}\", distance = \"{mean} m\" }}\n"
+            );
+            let _ = write!(
+                flows,
+                "\n[flow.{feeder}-{name}]\nfrom = \"{feeder}-{name}\"\nto = \"centre\"\n\
+                 # the options --size and --every\n\
+                 load = {{ periodic = {{ size = \"{size}\", every = \"{every}\" }} }}\n"
+            );
+        }
+    }
+    let duration = Duration::from_nanos(every.as_nanos().saturating_mul(2));
+    let title = toml::Value::from(format!("{count} meters of {}", file.name));
+    Ok(format!(
+        "# Imported from {}: {count} meters on {} feeders. Meters of a feeder and class share \
+         one power \
+         line.\ntitle = {title}\n# two reports of each meter\nduration = \"{duration}\"\n\
+         {nodes}{links}{flows}",
+        file.name,
+        feeders.len()
+    ))
+}
+
+/// The head of a feeder: the row of class `head`, or the middle of its meters.
+fn head(rows: &[&Meter]) -> (Place, &'static str) {
+    if let Some(head) = rows.iter().find(|row| row.class == HEAD) {
+        return (head.place, "the row of class \"head\"");
+    }
+    let count = rows.len() as f64;
+    let mean = |coordinate: fn(&Place) -> f64| {
+        rows.iter().map(|row| coordinate(&row.place)).sum::<f64>() / count
+    };
+    (
+        Place { east: mean(|place| place.east), north: mean(|place| place.north) },
+        "the middle of the feeder",
+    )
+}
+
+fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(file.text.as_bytes());
+    let headers = reader.headers().cloned().map_err(|error| {
+        file.error("line 1", format!("expected names of columns: {error}"), "give a table in CSV")
+    })?;
+    let column = |names: &[&str]| {
+        headers.iter().position(|header| names.iter().any(|name| header.eq_ignore_ascii_case(name)))
+    };
+    let required = |names: &[&str]| {
+        column(names).ok_or_else(|| {
+            let message = format!("no column {}", names.join(" or "));
+            file.error(
+                "line 1",
+                message,
+                "name the columns feeder, x_m and y_m or lat and lon, class",
+            )
+        })
+    };
+    let feeder = required(&["feeder"])?;
+    let is_metres = column(&["x_m", "x"]).is_some();
+    let [east, north] = if is_metres {
+        [required(&["x_m", "x"])?, required(&["y_m", "y"])?]
+    } else {
+        [required(&["lon", "longitude"])?, required(&["lat", "latitude"])?]
+    };
+    let class = column(&["class"]);
+    let mut meters = Vec::new();
+    for (index, row) in reader.records().enumerate() {
+        let line = format!("line {}", index + 2);
+        let row = row.map_err(|error| file.error(&line, error.to_string(), "repair the row"))?;
+        let number = |column: usize| {
+            let text = row.get(column).unwrap_or_default();
+            text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
+                let message = format!("{}: expected a number, found {text:?}", &headers[column]);
+                file.error(&line, message, "give coordinates in metres or degrees")
+            })
+        };
+        let place = Place { east: number(east)?, north: number(north)? };
+        let place = if is_metres { place } else { place.of_degrees() };
+        let name = |text: &str| {
+            node_name(text).ok_or_else(|| {
+                file.error(
+                    &line,
+                    format!("expected a name, found {text:?}"),
+                    "give each row a feeder",
+                )
+            })
+        };
+        let feeder = name(row.get(feeder).unwrap_or_default())?;
+        let class = match class.and_then(|class| row.get(class)).filter(|text| !text.is_empty()) {
+            Some(class) => name(class)?,
+            None => "meter".to_owned(),
+        };
+        meters.push(Meter { feeder, class, place });
+    }
+    if meters.iter().all(|meter| meter.class == HEAD) {
+        return Err(file.error("the file", "the table has no meters", "give a row for each meter"));
+    }
+    Ok(meters)
+}
+
+/// A name of a node: letters, digits and hyphens of a text.
+fn node_name(text: &str) -> Option<String> {
+    let name: String = text
+        .chars()
+        .map(
+            |letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' },
+        )
+        .collect();
+    let name = name.trim_matches('-').to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+impl Place {
+    /// Metres of degrees, on a plane that is exact enough for the lengths of feeders.
+    fn of_degrees(self) -> Self {
+        let north = self.north * DEGREE;
+        Self { east: self.east * DEGREE * self.north.to_radians().cos(), north }
+    }
+
+    fn distance(self, other: Self) -> f64 {
+        (self.east - other.east).hypot(self.north - other.north)
+    }
+}

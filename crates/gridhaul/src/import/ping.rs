@@ -1,0 +1,146 @@
+//! Import of the output of ping (iputils, BSD, macOS, Windows).
+
+use gridhaul_capture::Interval;
+use gridhaul_scenario::units::{BitRate, Bytes, Duration};
+
+use super::link_scenario::{Direction, Flow, LinkScenario, Sourced, bernoulli, delay};
+use super::{File, ImportError};
+
+/// Values that ping does not measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Rate of the link.
+    pub rate: BitRate,
+    /// Size of the messages of the flow.
+    pub size: Bytes,
+    /// Time between two messages.
+    pub every: Duration,
+}
+
+/// Round trips and losses of an output.
+#[derive(Debug, Default)]
+struct Echoes {
+    /// Round trips in s, in ascending order.
+    trips: Vec<f64>,
+    /// Sent and received packets, by the last lines.
+    counted: Option<[u64; 2]>,
+}
+
+/// The scenario of an output of ping, as TOML.
+///
+/// # Errors
+/// A file without round trips.
+pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> {
+    let echoes = Echoes::read(file.text);
+    let (Some(&smallest), count) = (echoes.trips.first(), echoes.trips.len()) else {
+        let message = "no line has a round trip such as \"time=12.3 ms\"";
+        return Err(file.error("the file", message, "give the output of `ping -c 100 HOST`"));
+    };
+    let end = Interval::of_lower_end(smallest, echoes.trips.get(1).copied().unwrap_or(smallest));
+    let delay_source = format!(
+        "half of the smallest of {count} round trips, {:.3} ms, 99 % interval {:.3} to {:.3} ms \
+         (end \
+         point of a distribution)",
+        smallest * 1e3,
+        end.low * 1e3,
+        end.high * 1e3
+    );
+    let mean = echoes.trips.iter().sum::<f64>() / count as f64;
+    let jitter = delay((mean - smallest) / 2.0);
+    let direction = Direction {
+        rate: Sourced {
+            value: options.rate,
+            source: "the option --rate: ping does not measure it".into(),
+        },
+        delay: Sourced { value: delay(smallest / 2.0), source: delay_source },
+        loss: echoes.loss(),
+        jitter: (!jitter.is_zero()).then(|| Sourced {
+            value: format!("{{ size = \"{jitter}\", shape = \"exponential\" }}"),
+            source: format!(
+                "half of the mean round trip, {:.3} ms, above the smallest; exponential is assumed",
+                mean * 1e3
+            ),
+        }),
+        queue: None,
+    };
+    let scenario = LinkScenario {
+        origin: vec![
+            format!("Imported from {} (ping).", file.name),
+            "Both directions are assumed to be equal. The flow is an example.".to_owned(),
+        ],
+        title: format!("Link of {}", file.name),
+        duration: Duration::from_secs(60),
+        forward: direction.clone(),
+        reverse: direction,
+        stacks: Vec::new(),
+        flows: vec![Flow {
+            name: "messages".to_owned(),
+            source: "the options --size and --every".to_owned(),
+            is_upload: true,
+            stack: None,
+            load: format!(
+                "{{ periodic = {{ size = \"{}\", every = \"{}\" }} }}",
+                options.size, options.every
+            ),
+        }],
+    };
+    Ok(scenario.to_toml())
+}
+
+impl Echoes {
+    fn read(text: &str) -> Self {
+        let mut echoes = Self::default();
+        for line in text.lines() {
+            echoes.trips.extend(round_trip(line));
+            echoes.counted = counted(line).or(echoes.counted);
+        }
+        echoes.trips.sort_by(f64::total_cmp);
+        echoes
+    }
+
+    /// Loss of each direction: a packet and its answer arrive with probability (1 - p)².
+    fn loss(&self) -> Option<Sourced<String>> {
+        let [sent, received] = self.counted?;
+        let lost = sent.checked_sub(received).filter(|lost| *lost > 0)?;
+        let one_way = |both: f64| 1.0 - (1.0 - both).sqrt();
+        let Interval { low, high, .. } = Interval::of_proportion(lost, sent);
+        let source = format!(
+            "{lost} of {sent} round trips lost, half of them in each direction, 99 % interval \
+             {:.3} to \
+             {:.3} % (Wilson)",
+            100.0 * one_way(low),
+            100.0 * one_way(high)
+        );
+        Some(Sourced { value: bernoulli(one_way(lost as f64 / sent as f64)), source })
+    }
+}
+
+/// The time of an answer, such as `time=12.3 ms`, `time=12ms` and `time<1ms`.
+fn round_trip(line: &str) -> Option<f64> {
+    let (_, rest) = line.split_once("time=").or_else(|| line.split_once("time<"))?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, unit) = rest.split_at(end);
+    let scale = match unit.trim_start() {
+        unit if unit.starts_with("ms") => 1e-3,
+        unit if unit.starts_with("us") || unit.starts_with('µ') => 1e-6,
+        unit if unit.starts_with('s') => 1.0,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * scale)
+}
+
+/// Sent and received packets: `10 packets transmitted, 9 received` or `Sent = 10, Received = 9`.
+fn counted(line: &str) -> Option<[u64; 2]> {
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(|letter: char| !letter.is_ascii_digit())
+            .filter_map(|part| part.parse().ok())
+            .take(2)
+            .collect()
+    };
+    let line = line.trim();
+    let is_counted = line.contains("packets transmitted") || line.contains("Sent =");
+    match numbers(line)[..] {
+        [sent, received] if is_counted => Some([sent, received]),
+        _ => None,
+    }
+}
