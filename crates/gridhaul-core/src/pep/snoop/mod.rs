@@ -3,7 +3,7 @@
 //! retransmission). Only the receiver acknowledges data: the proxy generates no acknowledgements,
 //! and a crash of the proxy loses no data.
 //!
-//! `cache.rs` stores segments, `repair.rs` handles acknowledgements, `hop_timer.rs` of the parent
+//! `cache` stores segments, `repair.rs` handles acknowledgements, `hop_timer.rs` of the parent
 //! module is the retransmission timer, and `hop_window.rs` limits the segments in flight on the
 //! hop. docs/limitations/snoop.md lists the trade-offs.
 

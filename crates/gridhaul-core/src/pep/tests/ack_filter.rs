@@ -175,6 +175,55 @@ fn without_a_delay_everything_is_forwarded_at_once() {
     assert_eq!(filtered(Duration::default(), &incoming), incoming);
 }
 
+#[test]
+fn the_delayed_acknowledgement_is_sent_at_once_when_the_delay_is_switched_off() {
+    let mut filter = AckFilter::new(Side::Client, MAX_ACK_DELAY);
+    filter.handle_segment(ms(0), Side::Server, &ack(1));
+    filter.handle_segment(ms(10), Side::Server, &ack(2));
+    assert_eq!(filter.next_deadline(), ms(100));
+    filter.set_max_ack_delay(ms(20), Duration::ZERO);
+    filter.handle_segment(ms(30), Side::Server, &ack(3));
+    let forwarded = std::iter::from_fn(|| filter.poll_transmit(ms(30)));
+    assert_eq!(forwarded.map(|out| out.segment.ack).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(filter.next_deadline(), Instant::NEVER);
+}
+
+/// The numbers of one connection state nothing about those of the next one.
+#[test]
+fn the_first_acknowledgement_after_syn_or_rst_of_either_host_is_forwarded_at_once() {
+    for (from, flags) in [
+        (Side::Client, Flags::SYN),
+        (Side::Client, Flags::RST),
+        (Side::Server, Flags::SYN.with(Flags::ACK)),
+        (Side::Server, Flags::RST),
+    ] {
+        let mut filter = AckFilter::new(Side::Client, MAX_ACK_DELAY);
+        filter.handle_segment(ms(0), Side::Server, &ack(1));
+        filter.handle_segment(ms(10), from, &Segment { flags, ..Segment::default() });
+        filter.handle_segment(ms(20), Side::Server, &ack(2));
+        let forwarded = std::iter::from_fn(|| filter.poll_transmit(ms(20)));
+        assert_eq!(forwarded.count(), 3, "{from:?} {flags:?}");
+        assert_eq!(filter.next_deadline(), Instant::NEVER);
+    }
+}
+
+#[test]
+fn a_filter_is_finished_once_nothing_waits_in_it() {
+    let mut filter = AckFilter::new(Side::Client, MAX_ACK_DELAY);
+    assert!(filter.is_finished());
+    filter.handle_segment(ms(0), Side::Server, &ack(1));
+    assert!(!filter.is_finished(), "a segment waits to be polled");
+    filter.poll_transmit(ms(0));
+    assert!(filter.is_finished());
+    filter.handle_segment(ms(10), Side::Server, &ack(2));
+    assert_eq!(filter.poll_transmit(ms(10)), None);
+    assert!(!filter.is_finished(), "an acknowledgement is delayed");
+    filter.drain(ms(20));
+    assert!(!filter.is_finished());
+    filter.poll_transmit(ms(20));
+    assert!(filter.is_finished());
+}
+
 /// Information that a sender has received.
 #[derive(Debug, Default, PartialEq)]
 struct SenderView {

@@ -120,4 +120,43 @@ mod tests {
         prr.on_ack(&AckProgress { advanced: true, lost: 1, ..ack(3_000) });
         assert_eq!(prr.window(), 4_000, "a further loss: conservative");
     }
+
+    /// Linux counts in segments: one for every two deliveries, and the first one at once.
+    #[test]
+    fn the_amount_in_proportion_is_rounded_up_to_whole_segments() {
+        let mut prr = Prr::enter(20 * MSS, 10 * MSS, MSS);
+        let allowed = [18_000, 18_000, 17_000, 17_000].map(|in_flight| {
+            prr.on_ack(&ack(in_flight));
+            let more = prr.window() - in_flight as u32;
+            prr.on_sent(more);
+            more
+        });
+        assert_eq!(allowed, [MSS, 0, MSS, 0]);
+    }
+
+    /// RFC 9937, section 6.2: "Force a fast retransmit upon entering recovery", once.
+    #[test]
+    fn the_first_retransmission_is_sent_before_anything_is_delivered() {
+        let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
+        let nothing = AckProgress { delivered: 0, ..ack(19_000) };
+        prr.on_ack(&nothing);
+        assert_eq!(prr.window(), 20_000);
+        prr.on_sent(MSS);
+        prr.on_ack(&nothing);
+        assert_eq!(prr.window(), 19_000);
+    }
+
+    #[test]
+    fn below_the_threshold_the_window_does_not_exceed_it() {
+        let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
+        prr.on_ack(&ack(18_000));
+        prr.on_sent(MSS);
+        prr.on_ack(&ack(9_500));
+        assert_eq!(prr.window(), 10_000);
+        prr.on_ack(&ack(10_000));
+        assert_eq!(prr.window(), 10_000);
+        // Above it, half of the four segments delivered may be sent, of which one was.
+        prr.on_ack(&ack(10_001));
+        assert_eq!(prr.window(), 11_001);
+    }
 }

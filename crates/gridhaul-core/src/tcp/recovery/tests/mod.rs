@@ -1,5 +1,8 @@
 //! Rules of the RFCs, each shown by acknowledgements for a sender with segments of 1,000 bytes.
 
+mod ns2;
+mod vegas;
+
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm as Algorithm, Profile, Stack};
 use gridhaul_scenario::units::Duration;
 

@@ -219,3 +219,6 @@ impl Cache {
         self.entries.partition_point(|entry| entry.end <= position)
     }
 }
+
+#[cfg(test)]
+mod tests;
