@@ -28,8 +28,8 @@ fn regenerate() -> anyhow::Result<()> {
     let measurement = ["test", "--quiet", "--package", "gridhaul-measure", "--features", "schema"];
     let measurement = [&measurement[..], &["--test", "reference"]].concat();
     process::run(cargo().args(measurement).env("GRIDHAUL_UPDATE", "1"))?;
-    let profiles = ["test", "--quiet", "--package", "gridhaul-core", "--test", "profiles"];
-    process::run(cargo().args(profiles).env("GRIDHAUL_UPDATE", "1"))?;
+    let profiles = ["test", "--quiet", "--package", "gridhaul-core", "--test", "integration"];
+    process::run(cargo().args(profiles).arg("profiles").env("GRIDHAUL_UPDATE", "1"))?;
     let help = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "help"];
     process::run(cargo().args(help).env("INSTA_UPDATE", "always"))?;
     let pictures = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "pictures"];

@@ -243,6 +243,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(payload.len(), map.len());
+                prop_assert_eq!(payload.is_empty(), map.is_empty());
                 prop_assert!(payload.len() <= limit);
             }
         }
@@ -270,5 +271,15 @@ mod tests {
             payload.insert(at, &Bytes::from(vec![at as u8]));
         }
         assert_eq!((payload.len(), payload.chunks.len()), (5_000, 3));
+    }
+
+    #[test]
+    fn short_chunks_are_joined_up_to_2048_bytes() {
+        let mut payload = Payload::new(10_000);
+        for at in 0..40 {
+            payload.insert(100 * at, &Bytes::from(vec![at as u8; 100]));
+        }
+        let joined: Vec<usize> = payload.chunks.values().map(Bytes::len).collect();
+        assert_eq!(joined, [2_000, 2_000]);
     }
 }

@@ -48,3 +48,22 @@ impl TimeAverage {
         self.set(now, self.value - by);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::units::Duration;
+
+    use super::*;
+
+    /// 3 for two seconds, 5 for one and 1 for four: 15 in all.
+    #[test]
+    fn the_integral_is_the_sum_of_values_times_their_durations() {
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let mut quantity = TimeAverage::default();
+        quantity.set(at(10), 3);
+        quantity.increase(at(12), 2);
+        quantity.decrease(at(13), 4);
+        assert_eq!((quantity.value(), quantity.max()), (1, 5));
+        assert_eq!(quantity.integral_at(at(17)), 15_000_000_000);
+    }
+}

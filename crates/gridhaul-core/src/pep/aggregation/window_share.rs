@@ -36,3 +36,34 @@ pub fn window_share(limit: BufferLimit, connections: u64, sizes: MessageSizes) -
     };
     share.max(sizes.max)
 }
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::units::Bytes;
+
+    use super::*;
+
+    fn share(limit: BufferLimit, connections: u64, min: u64, max: u64) -> u64 {
+        window_share(limit, connections, MessageSizes { min, max })
+    }
+
+    #[test]
+    fn a_buffer_in_messages_has_a_number_of_the_smallest_messages_for_each_connection() {
+        assert_eq!(share(BufferLimit::Messages(10), 3, 100, 250), 3 * 100);
+    }
+
+    #[test]
+    fn a_buffer_in_bytes_has_whole_messages_for_each_connection() {
+        let limit = BufferLimit::Bytes(Bytes::new(10_000));
+        assert_eq!(share(limit, 3, 1_000, 1_000), 3_000, "of 3,333 bytes");
+        // A message that begins with the last byte of the window extends 999 bytes beyond it.
+        assert_eq!(share(limit, 3, 1, 1_000), 3_333 - 999);
+        assert_eq!(share(limit, 0, 1_000, 1_000), 10_000);
+    }
+
+    #[test]
+    fn each_connection_may_send_a_message() {
+        assert_eq!(share(BufferLimit::Messages(2), 3, 100, 250), 250);
+        assert_eq!(share(BufferLimit::Bytes(Bytes::new(100)), 10, 50, 60), 60);
+    }
+}

@@ -109,4 +109,14 @@ mod tests {
         window.measure(at(11_200), at(11_300), ALPHA, true);
         assert!(window.segments() > ALPHA);
     }
+
+    /// 10 segments, of which 10 * 16 / 26 are in transit and four in the queue.
+    #[test]
+    fn the_window_stops_to_double_once_four_segments_are_in_the_queue() {
+        let mut window = HopWindow::new();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        window.measure(at(0), at(16), 1, false);
+        window.measure(at(100), at(126), 10, true);
+        assert_eq!(window.segments(), 6 + 4);
+    }
 }

@@ -125,7 +125,7 @@ impl Snoop {
         let Some(start) = self.state.position(segment.seq) else { return forwarded };
         let end = start + u64::from(segment.sequence_len());
         let floor = self.floor().unwrap_or(0);
-        if end <= floor || start < floor && start == end {
+        if end <= floor {
             // The sender probes the connection, and must receive every acknowledgement.
             self.state.spurious = 0;
             return forwarded;

@@ -107,6 +107,8 @@ fn other_segments_are_forwarded_at_once_and_in_order() {
     assert_eq!(numbers(&shrinks), [(0, 1), (20, 2), (20, 3)]);
     let closes = [(0, window(1, 10)), (10, window(11, 0)), (20, window(11, 9)), (30, ack(12))];
     assert_eq!(numbers(&closes), [(0, 1), (10, 11), (20, 11), (120, 12)]);
+    let reopens = [(0, window(1, 10)), (10, window(11, 0)), (20, ack(12))];
+    assert_eq!(numbers(&reopens), [(0, 1), (10, 11), (20, 12)]);
 }
 
 /// RFC 6675, section 2: with SACK, data may be a duplicate acknowledgement as well, but only for a

@@ -162,3 +162,23 @@ fn a_stream_is_delivered_within_the_delay_of_its_hops() {
         );
     }
 }
+
+/// SYN of the client begins another connection once both directions are closed.
+#[test]
+fn a_proxy_is_over_once_both_directions_are_closed() {
+    for mode in MODES {
+        let opened = |close| {
+            let applications = [Application::new(900, close), Application::new(0, close)];
+            let hosts = stack(MSS, 4_000);
+            chain(mode, &[4_000], &hosts, applications, true, Impairments::none())
+        };
+        let is_over = |chain: &Chain| chain.proxies[0].proxy.is_over();
+        let mut open = opened(Close::Never);
+        assert_eq!(is_over(&open), mode != Mode::Split, "{mode:?} before SYN");
+        open.run(Instant::ZERO + Duration::from_secs(1));
+        assert!(!is_over(&open), "{mode:?}");
+        let mut closed = opened(Close::AtOnce);
+        closed.run(Instant::ZERO + Duration::from_secs(1));
+        assert!(is_over(&closed), "{mode:?}");
+    }
+}

@@ -249,6 +249,62 @@ fn an_acknowledgement_of_data_from_another_path_resets_the_state() {
     assert_eq!(harness.ack(900, &[(1000, 1100)]), ["ack 900 []", "rtx 900"]);
 }
 
+#[test]
+fn a_segment_that_the_receiver_has_acknowledged_in_part_is_sent_without_that_part() {
+    let mut harness = Harness::new();
+    harness.ack(150, &[]);
+    assert_eq!(harness.data(100), ["rtx 150"]);
+    assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 50);
+}
+
+/// A segment that an earlier one has overtaken before the proxy.
+#[test]
+fn a_segment_before_the_first_one_is_cached() {
+    let mut harness = Harness::new();
+    harness.data(500);
+    harness.data(400);
+    assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 200);
+}
+
+/// Nothing was sent after the only segment that could have caused the duplicate.
+#[test]
+fn a_duplicate_of_the_last_segment_is_no_sign_of_a_loss() {
+    let mut harness = Harness::new();
+    harness.ack(100, &[]);
+    harness.data(100);
+    assert_eq!(harness.ack(100, &[]), NOTHING);
+    assert_eq!(harness.ack(100, &[]), NOTHING);
+}
+
+/// RFC 7323, section 2.2: the window of SYN-ACK is not scaled; here 150 bytes.
+#[test]
+fn a_segment_beyond_the_window_of_syn_ack_is_forwarded_and_not_cached() {
+    let mut harness = Harness::new();
+    let syn = Segment { seq: 99, flags: Flags::SYN, ..Segment::default() };
+    harness.handle(Side::Client, syn);
+    let flags = Flags::SYN.with(Flags::ACK);
+    let syn_ack = Segment { seq: 899, ack: 100, window: 150, flags, ..Segment::default() };
+    harness.handle(Side::Server, syn_ack);
+    assert_eq!(harness.data(100), ["100"]);
+    assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 100);
+    assert_eq!(harness.data(200), ["200"]);
+    assert_eq!(harness.snoop.buffer_status(Side::Client).bytes, 100);
+}
+
+#[test]
+fn a_cache_is_finished_once_all_data_is_acknowledged() {
+    let mut harness = Harness::new();
+    assert!(harness.snoop.is_finished());
+    harness.ack(100, &[]);
+    assert_eq!(harness.snoop.accepts(Side::Client, &acknowledgement(900, &[])), None);
+    let data = Segment { len: 10, ..acknowledgement(900, &[]) };
+    assert_eq!(harness.snoop.accepts(Side::Server, &data), None, "not over the lossy hop");
+    harness.data(100);
+    assert!(!harness.snoop.is_finished());
+    harness.ack(200, &[]);
+    assert!(harness.snoop.is_finished());
+}
+
 /// Ten segments from 200 on are outstanding, and eight wait.
 fn with_eight_waiting() -> Harness {
     let mut harness = Harness::new();

@@ -176,3 +176,148 @@ fn adjust_syn(segment: &mut Segment, header: u8, buffer: u32) {
 fn latest(known: Option<u32>, number: u32) -> u32 {
     known.filter(|&known| number.wrapping_sub(known).cast_signed() <= 0).unwrap_or(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUFFER: u32 = 1_000;
+
+    fn segment(seq: u32, ack: u32, flags: Flags) -> Segment {
+        Segment { seq, ack, window: 5_000, flags, header: 40, ..Segment::default() }
+    }
+
+    /// Forwards segments. Returns the last one as it is forwarded.
+    fn forward(monitor: &mut HandshakeMonitor, from: Side, mut segment: Segment) -> Segment {
+        monitor.on_forward(from, &mut segment, 40, BUFFER);
+        segment
+    }
+
+    /// SYN with number 99, and SYN-ACK with 899 and a window of 700 bytes.
+    fn after_handshake(sack_permitted: [bool; 2]) -> HandshakeMonitor {
+        let mut monitor = HandshakeMonitor::default();
+        let [client, server] = sack_permitted;
+        let syn = Segment { sack_permitted: client, ..segment(99, 0, Flags::SYN) };
+        forward(&mut monitor, Side::Client, syn);
+        let flags = Flags::SYN.with(Flags::ACK);
+        let syn_ack = Segment { sack_permitted: server, window: 700, ..segment(899, 100, flags) };
+        forward(&mut monitor, Side::Server, syn_ack);
+        monitor
+    }
+
+    fn completes(monitor: &HandshakeMonitor, from: Side, segment: &Segment) -> bool {
+        monitor.handshake_completed_by(from, segment, BUFFER).is_some()
+    }
+
+    #[test]
+    fn the_first_segment_of_the_client_completes_the_handshake() {
+        let first = segment(100, 900, Flags::ACK);
+        let entry =
+            |sack| after_handshake(sack).handshake_completed_by(Side::Client, &first, BUFFER);
+        let state = |sack| EntryState { isns: [99, 899], windows: [5_000, 700], sack };
+        assert_eq!(entry([true, true]), Some(state(true)));
+        // RFC 2018, section 2: both hosts have to permit it.
+        assert_eq!(entry([true, false]), Some(state(false)));
+        assert_eq!(entry([false, true]), Some(state(false)));
+    }
+
+    #[test]
+    fn other_segments_do_not_complete_the_handshake() {
+        let monitor = after_handshake([true; 2]);
+        let first = segment(100, 900, Flags::ACK);
+        assert!(!completes(&monitor, Side::Server, &first));
+        for flags in [Flags::NONE, Flags::ACK.with(Flags::SYN), Flags::ACK.with(Flags::RST)] {
+            assert!(!completes(&monitor, Side::Client, &Segment { flags, ..first }), "{flags:?}");
+        }
+        let stamped = Segment { timestamps: Some((1, 1)), ..first };
+        assert!(!completes(&monitor, Side::Client, &stamped));
+        assert!(!completes(&monitor, Side::Client, &Segment { ack: 901, ..first }));
+        // A later segment has overtaken the first, within the buffer.
+        assert!(completes(&monitor, Side::Client, &Segment { seq: 1_100, ..first }));
+        assert!(!completes(&monitor, Side::Client, &Segment { seq: 1_101, ..first }));
+        let mut later = monitor.clone();
+        forward(&mut later, Side::Server, segment(900, 100, Flags::ACK));
+        assert!(!completes(&later, Side::Client, &first), "a segment was forwarded before");
+        assert!(!completes(&HandshakeMonitor::default(), Side::Client, &first));
+    }
+
+    /// Fifty bytes of the client, which the server acknowledges up to this number.
+    fn after_data(mut monitor: HandshakeMonitor, data: Segment, ack: u32) -> HandshakeMonitor {
+        forward(&mut monitor, Side::Client, data);
+        forward(&mut monitor, Side::Server, segment(900, ack, Flags::ACK));
+        monitor
+    }
+
+    #[test]
+    fn a_proxy_may_join_once_nothing_is_outstanding() {
+        let data = Segment { len: 50, ..segment(100, 900, Flags::ACK) };
+        let entry =
+            |data, ack| after_data(HandshakeMonitor::default(), data, ack).all_acknowledged();
+        let settled = |sack| EntryState { isns: [149, 899], windows: [5_000; 2], sack };
+        assert_eq!(entry(data, 150), Some(settled(false)));
+        assert_eq!(entry(data, 149), None, "a byte is outstanding");
+        let mut with_sack = data;
+        with_sack.sack.push(950, 960);
+        assert_eq!(entry(with_sack, 150), Some(settled(true)));
+        assert_eq!(entry(Segment { timestamps: Some((1, 1)), ..data }, 150), None);
+        let fin = Segment { flags: Flags::ACK.with(Flags::FIN), ..data };
+        assert_eq!(entry(fin, 151), None, "the connection is being closed");
+        let open = HandshakeMonitor::of_open_connection();
+        assert_eq!(after_data(open, data, 150).all_acknowledged(), None);
+        let mut one_direction = HandshakeMonitor::default();
+        forward(&mut one_direction, Side::Client, data);
+        assert_eq!(one_direction.all_acknowledged(), None);
+    }
+
+    #[test]
+    fn a_monitor_is_idle_before_a_connection_and_after_its_reset() {
+        let mut monitor = HandshakeMonitor::default();
+        assert!(monitor.is_idle());
+        forward(&mut monitor, Side::Client, segment(99, 0, Flags::SYN));
+        assert!(!monitor.is_idle());
+        forward(&mut monitor, Side::Server, segment(0, 100, Flags::RST.with(Flags::ACK)));
+        assert!(monitor.is_idle());
+        forward(&mut monitor, Side::Client, segment(100, 900, Flags::ACK));
+        assert!(!monitor.is_idle());
+    }
+
+    /// RFC 9293, section 3.4.1: a new connection begins after the sequence numbers of the old one.
+    #[test]
+    fn an_old_duplicate_of_syn_does_not_begin_a_connection() {
+        let data = Segment { len: 50, ..segment(100, 900, Flags::ACK) };
+        let mut monitor = after_data(after_handshake([true; 2]), data, 150);
+        assert_eq!(monitor.expected_from(Side::Client), Some(150));
+        for old in [99, 50, 149] {
+            forward(&mut monitor, Side::Client, segment(old, 0, Flags::SYN));
+            assert_eq!(monitor.expected_from(Side::Client), Some(150), "{old}");
+        }
+        forward(&mut monitor, Side::Client, segment(150, 0, Flags::SYN));
+        assert_eq!(monitor.expected_from(Side::Client), None);
+    }
+
+    #[test]
+    fn a_retransmitted_syn_changes_nothing_and_the_answer_to_another_one_counts_for_nothing() {
+        let first = segment(100, 900, Flags::ACK);
+        let mut monitor = after_handshake([true; 2]);
+        forward(&mut monitor, Side::Client, segment(99, 0, Flags::SYN));
+        assert!(completes(&monitor, Side::Client, &first));
+        let mut monitor = HandshakeMonitor::default();
+        forward(&mut monitor, Side::Client, segment(99, 0, Flags::SYN));
+        forward(&mut monitor, Side::Server, segment(899, 77, Flags::SYN.with(Flags::ACK)));
+        assert!(!completes(&monitor, Side::Client, &first));
+    }
+
+    /// RFC 7323, appendix A: 12 bytes with padding.
+    #[test]
+    fn syn_is_forwarded_without_timestamps_and_with_a_window_of_at_most_the_buffer() {
+        let forwarded = |header, timestamps, window| {
+            let syn = segment(99, 0, Flags::SYN);
+            let syn = Segment { header, timestamps, window, ..syn };
+            let syn = forward(&mut HandshakeMonitor::default(), Side::Client, syn);
+            (syn.header, syn.timestamps, syn.window)
+        };
+        assert_eq!(forwarded(60, Some((1, 0)), 5_000), (48, None, BUFFER));
+        assert_eq!(forwarded(44, Some((1, 0)), 999), (40, None, 999), "no less than a header");
+        assert_eq!(forwarded(60, None, 999), (60, None, 999));
+    }
+}

@@ -121,6 +121,7 @@ mod tests {
 
     use super::super::samples;
     use super::*;
+    use crate::tcp::event::LinkEvent;
 
     const MSS: u32 = 1000;
 
@@ -231,5 +232,21 @@ mod tests {
                 prop_assert_eq!(left, 20);
             }
         }
+    }
+
+    /// RFC 3168, section 6.1.2: the reaction to a mark is that to a loss, but not in a recovery.
+    #[test]
+    fn a_congestion_mark_halves_the_window() {
+        let after_mark = |in_recovery| {
+            let mut medx = medx(LossClassifier::Ecn);
+            let (sent_at, event) = (Instant::from_nanos(1_000_000), LinkEvent::Marked);
+            medx.on_link_report(&LinkReport { first: 1, len: MSS, sent_at, event });
+            medx.on_delay_report(&DelayReport { sent_at: Some(sent_at), ..report(10) });
+            let (prior_in_flight, next) = (u64::from(20 * MSS), 30_000);
+            let ack = Ack { in_recovery, prior_in_flight, next, una: 1_001, ..samples::ack(MSS) };
+            medx.on_delivered(&ack);
+            medx.window.cwnd() / MSS
+        };
+        assert_eq!([after_mark(false), after_mark(true)], [10, 20]);
     }
 }

@@ -171,4 +171,12 @@ mod tests {
         assert!((grown(110) - 0.977).abs() < 0.01, "{}", grown(110));
         assert!((grown(125) - 0.494).abs() < 0.01, "{}", grown(125));
     }
+
+    #[test]
+    fn the_backlog_is_evaluated_once_in_each_round_trip_with_a_sample() {
+        let mut veno = veno(110);
+        veno.on_delivered(&ack(60_001));
+        let counters = veno.estimator_counters().expect("counted");
+        assert_eq!((counters.updates, counters.evaluations), (Some(2), 2));
+    }
 }

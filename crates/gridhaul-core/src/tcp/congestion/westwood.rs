@@ -160,6 +160,12 @@ mod tests {
         before.on_loss(&loss());
         assert_eq!(before.window.cwnd(), 20 * MSS, "half without a measurement");
         let mut after = westwood(5);
+        // Six acknowledgements begin and end five round trips.
+        let counted = |westwood: &Westwood| {
+            let counters = westwood.estimator_counters().expect("counted");
+            (counters.updates, counters.evaluations)
+        };
+        assert_eq!(counted(&after), (Some(6), 5));
         // 10 segments in 100 ms, with a minimum RTT of 50 ms: five segments.
         after.on_loss(&loss());
         assert_eq!((after.window.cwnd(), after.window.ssthresh()), (5 * MSS, 5 * MSS));

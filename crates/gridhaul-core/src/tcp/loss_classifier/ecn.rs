@@ -101,5 +101,6 @@ mod tests {
         assert_eq!(ecn.classify(&loss_at(10_001)), Some(LossCause::Queue));
         assert!(!ecn.reduces(&loss_at(10_001)), "the mark has reduced the window already");
         assert_eq!(ecn.classify(&loss_at(20_001)), Some(LossCause::Error));
+        assert!(ecn.reduces(&loss_at(20_001)), "the next window of data");
     }
 }

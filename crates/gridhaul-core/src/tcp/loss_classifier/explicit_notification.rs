@@ -81,4 +81,15 @@ mod tests {
         explicit.on_delay(&answer(11, 42));
         assert_eq!(explicit.classify(&loss_at(1)), Some(LossCause::Queue));
     }
+
+    #[test]
+    fn each_of_several_reported_losses_is_an_error() {
+        let mut explicit = ExplicitNotification::new(&params(Kind::ExplicitNotification));
+        for (position, sent_ms) in [(1, 10), (1_001, 11), (2_001, 12)] {
+            explicit.on_link_report(&lost(position, sent_ms, LossCause::Error));
+        }
+        explicit.on_delay(&answer(13, 40));
+        let causes = [1, 1_001, 2_001].map(|position| explicit.classify(&loss_at(position)));
+        assert_eq!(causes, [Some(LossCause::Error); 3]);
+    }
 }

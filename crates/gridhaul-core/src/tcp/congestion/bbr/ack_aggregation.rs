@@ -99,4 +99,14 @@ mod tests {
         assert_eq!(aggregation.extra_acked(|_| 400.0), 300.0);
         assert_eq!(aggregation.extra_acked(expected_bytes), 100.0);
     }
+
+    #[test]
+    fn only_data_beyond_the_bandwidth_is_an_excess() {
+        let mut aggregation = AckAggregation::new();
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        aggregation.on_ack(at(0), 3.0, false, 100.0, expected_bytes);
+        aggregation.on_ack(at(1), 3.0, false, 100.0, expected_bytes);
+        // Six segments, of which the bandwidth explains one.
+        assert_eq!(aggregation.extra_acked(expected_bytes), 5.0);
+    }
 }

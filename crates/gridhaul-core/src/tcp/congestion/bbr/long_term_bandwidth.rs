@@ -190,4 +190,48 @@ mod tests {
         assert_eq!(believed(47).rate(), Some(100_000.0));
         assert_eq!(believed(48).rate(), None);
     }
+
+    /// `bbr_lt_bw_sampling`: only rounds of `ProbeBW` count, and each once.
+    #[test]
+    fn a_rate_does_not_expire_while_the_bandwidth_is_not_probed() {
+        let mut term = after([(10_000, 2_500); 8]);
+        let progress = Progress { at: Instant::ZERO, delivered: 0, lost: 0 };
+        for (probing, begins_round) in [(true, false), (false, true)] {
+            let (lost, app_limited) = (false, false);
+            let event = PathEvent { progress, lost, begins_round, app_limited, probing };
+            (0..100).for_each(|_| assert!(!term.update(&event)));
+        }
+        assert_eq!(term.rate(), Some(100_000.0));
+    }
+
+    #[test]
+    fn rates_are_equal_within_an_eighth_or_4_kbit_per_second() {
+        assert!(is_same(90_000.0, 80_000.0) && is_same(70_000.0, 80_000.0));
+        assert!(!is_same(90_001.0, 80_000.0) && !is_same(69_999.0, 80_000.0));
+        // 500 B/s, of which the pacing rate is 99 %.
+        assert!(is_same(1_505.0, 1_000.0) && !is_same(1_506.0, 1_000.0));
+    }
+
+    #[test]
+    fn a_policer_loses_50_of_256_bytes_delivered() {
+        assert_eq!(after([(2_560, 500); 8]).rate(), Some(25_600.0));
+        assert_eq!(after([(2_560, 499); 8]).rate(), None);
+    }
+
+    /// `bbr_lt_bw_interval_done`: "interval is too small for us to handle".
+    #[test]
+    fn an_interval_below_a_millisecond_is_not_used() {
+        let rate = |round_us: u64| {
+            let mut term = LongTermBandwidth::new();
+            for round in 0..8 {
+                let at = Instant::from_nanos(round * round_us * 1_000);
+                let progress = Progress { at, delivered: 1_000 * round, lost: 500 * round };
+                let (lost, begins_round, app_limited, probing) = (true, true, false, true);
+                term.update(&PathEvent { progress, lost, begins_round, app_limited, probing });
+            }
+            term.rate()
+        };
+        assert!(rate(1_000).is_some());
+        assert_eq!(rate(10), None);
+    }
 }

@@ -99,4 +99,12 @@ mod tests {
         let now = Instant::from_nanos(1_234_567_890);
         assert_eq!(ProbeBw::enter(now).phase, ProbeBw::enter(now).phase);
     }
+
+    /// The first numbers of SplitMix64 with the seed 1234567.
+    #[test]
+    fn the_hash_is_that_of_split_mix() {
+        let output = |step: u64| mix64(1_234_567 + step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
+        assert_eq!([output(1), output(2)], expected);
+    }
 }

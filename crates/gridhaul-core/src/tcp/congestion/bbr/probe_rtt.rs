@@ -45,3 +45,24 @@ impl ProbeRtt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 4.3.5: at least 200 ms and a round trip with little data in flight.
+    #[test]
+    fn a_probe_lasts_200_ms_and_a_round_from_the_time_at_which_the_window_is_used_up() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let (mut probe, mut round) = (ProbeRtt::enter(), Round::new());
+        assert!(!probe.on_ack(at(0), false, 10, &mut round), "much data is in flight");
+        assert!(!probe.on_ack(at(300), true, 20, &mut round));
+        round.update(19, 30);
+        assert!(!probe.on_ack(at(600), true, 30, &mut round), "data sent before");
+        let mut early = (probe, round.clone());
+        early.1.update(20, 40);
+        assert!(!early.0.on_ack(at(500), true, 40, &mut early.1), "not yet 200 ms");
+        round.update(20, 40);
+        assert!(probe.on_ack(at(501), true, 40, &mut round));
+    }
+}

@@ -119,6 +119,8 @@ mod tests {
         let gap = Duration::from_millis(1);
         assert_eq!(round(60e3, 60, gap, MIN_RTT), Some(52));
         assert_eq!(round(60e3, 50, gap, MIN_RTT), None, "too short");
+        // At intervals of 2 ms with the 27th: 26 intervals are longer than 50.5 ms.
+        assert_eq!(round(60e3, 60, gap * 2, MIN_RTT), Some(27));
         assert_eq!(round(60e3, 60, gap * 3, MIN_RTT), None, "not a train");
         assert_eq!(round(15e3, 60, gap, MIN_RTT), None, "a small window");
     }
@@ -164,5 +166,17 @@ mod tests {
     fn hystart_ends_slow_start_once() {
         let mut hystart = HyStart { found: true, samples: MIN_SAMPLES, ..HyStart::default() };
         assert!(!hystart.exits_slow_start(&samples::ack(MSS), MIN_RTT * 2, MIN_RTT, 1e6));
+    }
+
+    #[test]
+    fn a_round_ends_with_an_acknowledgement_beyond_the_data_sent_before_it() {
+        let ends_slow_start = |una| {
+            let mut hystart = HyStart { end: 5_000, samples: MIN_SAMPLES, ..HyStart::default() };
+            let now = Instant::ZERO + Duration::from_secs(1);
+            let ack = Ack { now, una, ..samples::ack(MSS) };
+            hystart.exits_slow_start(&ack, MIN_RTT * 2, MIN_RTT, 20e3)
+        };
+        assert!(ends_slow_start(5_000));
+        assert!(!ends_slow_start(5_001), "the first sample of a new round");
     }
 }

@@ -358,6 +358,10 @@ fn linux_counts_the_slow_start_remainder_of_an_acknowledgement_in_congestion_avo
     // segments grows by one for at most twenty of them.
     assert_eq!(grown(linux(9.0, Duration::from_millis(1))), (10.0, 8.0));
     assert_eq!(grown(cubic(9.0)), (10.0, 0.0));
+    // Without a remainder no stage of congestion avoidance begins.
+    let mut below = linux(9.0, Duration::from_millis(1));
+    below.on_ack(&ack(Instant::ZERO, Duration::from_millis(1)));
+    assert!(segments(&below) == 10.0 && below.epoch.is_none());
 }
 
 #[test]
@@ -401,4 +405,18 @@ proptest! {
             prop_assert!(cubic.w_max.is_finite() && cubic.cwnd_prior.is_finite());
         }
     }
+}
+
+/// Linux, `cubictcp_cwnd_event`: the time without outstanding data does not count.
+#[test]
+fn a_transmission_after_an_idle_time_moves_the_stage_of_linux() {
+    let at = Instant::from_secs_f64;
+    let mut cubic = linux(100.0, Duration::from_millis(100));
+    cubic.epoch = Some(Epoch::begin(at(1.0), 10e3, 20e3, 1e3));
+    let start = |cubic: &Cubic| cubic.epoch.expect("a stage").start;
+    cubic.on_sent(at(2.0), 0, 50_000);
+    cubic.on_sent(at(4.0), 0, 1_001);
+    assert_eq!(start(&cubic), at(1.0), "more than the segment just sent is outstanding");
+    cubic.on_sent(at(9.0), 0, 1_000);
+    assert_eq!(start(&cubic), at(6.0), "5 s idle");
 }

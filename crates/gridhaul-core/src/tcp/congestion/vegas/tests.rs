@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::super::samples;
 use super::*;
+use crate::tcp::rules::AlgorithmRules;
 
 const MSS: u32 = 1000;
 
@@ -196,6 +197,22 @@ fn a_timeout_starts_slow_start_from_two_segments_to_half_the_window() {
     assert_eq!((vegas.window.cwnd(), vegas.window.ssthresh()), (2 * MSS, 10 * MSS));
 }
 
+/// Linux (`gh_vegas`): a timeout begins a round trip in which slow start grows.
+#[test]
+fn slow_start_after_a_timeout_grows_at_once_in_linux_only() {
+    let grown = |rules| {
+        let mut params = params(50);
+        params.policy.algorithms = rules;
+        let mut vegas = Vegas::new(&params);
+        vegas.round.progress.set_grows(false);
+        vegas.on_timeout(&loss(500, 300, 20, 1));
+        vegas.on_ack(&ack(ms(600), 1_001, 0, None));
+        (vegas.window.cwnd() / MSS, vegas.round.progress.grows())
+    };
+    assert_eq!(grown(AlgorithmRules::Linux), (3, true));
+    assert_eq!(grown(AlgorithmRules::Rfc), (2, false));
+}
+
 #[test]
 fn the_fine_timeout_follows_the_round_trip() {
     let mut vegas = Vegas::new(&params(2));
@@ -220,6 +237,9 @@ fn the_first_measurement_gives_one_and_a_half_round_trips() {
     vegas.on_rtt_sample(Duration::from_millis(160));
     // Mean 160, deviation 40 less a quarter of it: (160 + 60) * 17 / 16 = 233.75.
     assert!(!vegas.expired(ms(233), ms(0)) && vegas.expired(ms(234), ms(0)));
+    // 80 ms more: mean 160 + 10, deviation 30 + 50 / 4: (170 + 85) * 17 / 16 = 270.9.
+    vegas.on_rtt_sample(Duration::from_millis(240));
+    assert!(!vegas.expired(ms(270), ms(0)) && vegas.expired(ms(271), ms(0)));
 }
 
 #[test]
@@ -264,6 +284,18 @@ fn the_window_never_decreases_below_two_segments() {
     for _ in 0..5 {
         assert_eq!(path.round(one_segment), 2.0);
     }
+}
+
+/// ns-2: an eighth less at the end of slow start, but 7/8 of two segments are too few.
+#[test]
+fn the_end_of_slow_start_leaves_two_segments() {
+    let mut path = Path::new(50);
+    path.set_thresholds(0.0, 0.5, 0.5);
+    path.vegas.round.measure(Duration::from_millis(100));
+    let one_segment = |window: f64| Duration::from_millis(100).mul_f64(window);
+    let smallest = (0..3).map(|_| path.round(one_segment)).fold(f64::MAX, f64::min);
+    assert!(!path.vegas.window.in_slow_start());
+    assert_eq!(smallest, 2.0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Rules of the RFCs, each shown by acknowledgements for a sender with segments of 1,000 bytes.
 
 mod ns2;
+mod rack;
 mod vegas;
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm as Algorithm, Profile, Stack};
@@ -300,4 +301,98 @@ fn data_after_a_lost_syn_has_a_timeout_of_three_seconds() {
     let syn_ack = Segment { ack: 1, flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
     assert!(sender.handle_ack(now + Duration::from_millis(10), &syn_ack, 0, &params));
     assert_eq!(sender.rtt().rto(&params), Duration::from_secs(3));
+}
+
+/// RFC 6582, section 4.1: duplicates after a timeout may be those of segments sent twice.
+#[test]
+fn after_a_timeout_duplicates_of_old_data_retransmit_nothing() {
+    for recovery in [Kind::GoBackN, Kind::Reno, Kind::NewReno] {
+        let mut script = Script::new(Profile::Rfc, recovery, 10);
+        script.time_out();
+        (0..5).for_each(|_| drop(script.ack(0)));
+        assert_eq!(script.sender.stats().fast_retransmits, 0, "{recovery:?}");
+    }
+}
+
+/// RFC 6582, section 3.2, step 3: "Deflate the congestion window by the amount of new data
+/// acknowledged [...] add back SMSS bytes". The window of 5 segments is inflated by 8, then by 7.
+#[test]
+fn a_partial_acknowledgement_deflates_the_window_by_the_data_that_it_acknowledges() {
+    let mut script = Script::new(Profile::Rfc, Kind::NewReno, 20);
+    let sent: Vec<_> = (0..8).flat_map(|_| script.ack(0)).collect();
+    assert_eq!(sent, [0, 10, 11, 12]);
+    assert_eq!(script.ack(2), [2, 13]);
+}
+
+/// RFC 6582, section 3.2, step 3: "For the first partial ACK that arrives during fast recovery, also
+/// reset the retransmit timer" (the Impatient variant).
+#[test]
+fn only_the_first_partial_acknowledgement_restarts_the_timer() {
+    let mut script = Script::new(Profile::Rfc, Kind::NewReno, 10);
+    (0..3).for_each(|_| drop(script.ack(0)));
+    let before = script.sender.next_deadline();
+    script.ack(2);
+    let after_first = script.sender.next_deadline();
+    script.ack(4);
+    assert!(after_first > before);
+    assert_eq!(script.sender.next_deadline(), after_first);
+}
+
+/// RFC 6675, section 5, step C: segment 4 has three sacked segments above it.
+#[test]
+fn a_second_hole_is_retransmitted_once_three_segments_above_it_are_sacked() {
+    let mut script = Script::new(Profile::Rfc, Kind::Sack, 10);
+    assert_eq!(script.sack(0, &[(1, 4)]), [0]);
+    assert_eq!(script.sack(0, &[(5, 7), (1, 4)]), NOTHING);
+    assert_eq!(script.sack(0, &[(5, 8), (1, 4)]), [4]);
+}
+
+/// Before a loss, window and transmission are those of the congestion control alone.
+#[test]
+fn a_recovery_has_no_effect_before_a_loss() {
+    let kinds = [Kind::GoBackN, Kind::Reno, Kind::NewReno, Kind::Sack, Kind::Rack, Kind::Vegas];
+    for kind in kinds {
+        let stack = Stack { profile: Profile::Linux, ..Stack::default() };
+        let params = StackParams { recovery: kind, ..StackParams::resolve(&stack) };
+        let recovery = Recovery::new(&params);
+        assert_eq!(
+            (recovery.inflation(), recovery.window(), recovery.in_flight(9, 4)),
+            (0, None, None)
+        );
+        assert!(recovery.may_send() && !recovery.sends_new_data_first());
+        assert!(!recovery.in_recovery() && !recovery.is_watching());
+        assert_eq!(recovery.round_trip(), None);
+        assert_eq!(recovery.repairs_timeout(), (kind == Kind::Rack).then_some(false));
+        let is_rack = kind == Kind::Rack;
+        assert_eq!(recovery.clone().resumes_retransmission(1), !is_rack, "{kind:?}");
+    }
+}
+
+/// RFC 6582, section 4.1: "If the sequence number [...] is greater than or equal to recover" does
+/// not hold for the acknowledgement of exactly the data sent before the timeout.
+#[test]
+fn after_a_timeout_a_fast_retransmit_needs_an_acknowledgement_of_later_data() {
+    let fast_retransmits = |later| {
+        let mut script = Script::new(Profile::Rfc, Kind::NewReno, 10);
+        script.time_out();
+        (1..=10).for_each(|next| drop(script.ack(next)));
+        script.write(20);
+        if later {
+            script.ack(11);
+        }
+        (0..3).for_each(|_| drop(script.ack(10 + u32::from(later))));
+        script.sender.stats().fast_retransmits
+    };
+    assert_eq!([fast_retransmits(false), fast_retransmits(true)], [0, 1]);
+}
+
+/// RFC 5681, equation 4; Linux, `tcp_reno_ssthresh`, in whole segments; ns-2, `slowdown`.
+#[test]
+fn a_loss_halves_the_outstanding_data_or_the_window() {
+    let halved = |halving| {
+        let params = StackParams::resolve(&Stack::default());
+        halving_window(&StackParams { mss: 1_000, halving, ..params }, 7_000, 10_500, 9_000)
+    };
+    let bases = [HalvingBasis::Flight, HalvingBasis::Cwnd, HalvingBasis::Window];
+    assert_eq!(bases.map(halved), [7_000, 10_000, 9_000]);
 }

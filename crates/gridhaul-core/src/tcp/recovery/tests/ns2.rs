@@ -25,6 +25,25 @@ fn sack1_sends_a_segment_for_each_duplicate_once_the_pipe_is_below_the_window() 
     assert_eq!(script.window(), (5, 5));
 }
 
+/// `dupack_action`: four segments are outstanding, and the window of two would allow a new one.
+#[test]
+fn sack1_sends_the_first_retransmission_alone() {
+    let mut script = Script::with(Profile::Ns2, Kind::Sack, 20, |params| {
+        params.sack = true;
+        params.initial_window = 4 * MSS;
+    });
+    let sent = [2, 3, 4].map(|end| script.sack(0, &[(1, end)]));
+    assert_eq!(sent, [vec![], vec![], vec![0]]);
+}
+
+/// Outside of recovery the pipe is what is outstanding and not lost: nothing after a timeout.
+#[test]
+fn sack1_retransmits_a_segment_at_once_after_a_timeout() {
+    let mut script = sack1();
+    assert_eq!(script.time_out(), [0]);
+    assert_eq!(script.ack(1), [1, 2]);
+}
+
 /// A partial acknowledgement removes two segments from the pipe: the lost one and its
 /// retransmission. It restarts the timer without back-off (`newtimer (pkt); t_backoff_ = 1;`).
 #[test]

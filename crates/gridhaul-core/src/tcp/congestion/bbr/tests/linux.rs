@@ -4,7 +4,7 @@ use super::*;
 
 /// BBR of Linux in the gain cycle, with a bandwidth of 100 segments a second and a round trip of
 /// 100 ms: ten segments.
-fn linux() -> Bbr {
+pub(super) fn linux() -> Bbr {
     let stack = Stack {
         profile: Profile::Linux,
         congestion_control: Some(CongestionControlAlgorithm::Bbr),
@@ -100,6 +100,9 @@ fn a_bandwidth_probe_lasts_a_round_trip_and_until_the_pipe_is_filled_or_losses_o
     assert_eq!(next(1, conditions(50, 0.75, false, 101.0)), 0.75);
     assert_eq!(next(1, conditions(50, 0.75, false, 100.0)), 1.0);
     assert_eq!(next(1, conditions(101, 0.75, false, 101.0)), 1.0);
+    // Cruise, for a round trip.
+    assert_eq!(next(7, conditions(100, 1.0, true, 0.0)), 1.0);
+    assert_eq!(next(7, conditions(101, 1.0, false, 101.0)), 1.25);
 }
 
 #[test]

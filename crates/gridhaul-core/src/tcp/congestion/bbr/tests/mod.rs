@@ -1,6 +1,7 @@
 //! Tests in units that can be checked by hand: a single flow over 3 Mbit/s and 100 ms, with an
 //! unlimited buffer.
 
+mod cwnd;
 mod linux;
 mod path;
 
