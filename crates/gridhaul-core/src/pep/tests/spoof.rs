@@ -351,8 +351,8 @@ fn a_proxy_that_ends_acknowledges_what_the_next_hop_has_acknowledged() {
     assert_eq!(harness.data(100), ["ack 300"]);
 }
 
-/// RFC 8985, section 6.2, step 2: an acknowledgement that arrives sooner than the minimum round trip
-/// after a retransmission is that of the original, and proves nothing about the other one.
+/// RFC 8985, section 6.2, step 2: an acknowledgement that arrives sooner than the minimum round
+/// trip after a retransmission is that of the original, and proves nothing about the other one.
 #[test]
 fn an_early_selective_acknowledgement_does_not_prove_that_a_retransmission_has_arrived() {
     let retransmitted = |after: Duration| {

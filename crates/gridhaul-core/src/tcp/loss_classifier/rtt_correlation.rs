@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(after(&[20, 30, 40, 50, 60]), Some(LossCause::Queue));
         // Mean and deviation are the same, the newest is 50 ms.
         assert_eq!(after(&[20, 30, 40, 60, 50]), Some(LossCause::Error));
-        // Mean 40 ms, deviation sqrt(450 / 1) = 21.2 ms, of a sample: not of two values known in all.
+        // Mean 40 ms, deviation of a sample of two: sqrt(450 / 1) = 21.2 ms.
         assert_eq!(after(&[25, 55]), Some(LossCause::Error));
         assert_eq!(after(&[20; 5]), Some(LossCause::Error), "no variation");
         assert_eq!(after(&[20]), None);

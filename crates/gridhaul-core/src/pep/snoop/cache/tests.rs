@@ -36,8 +36,8 @@ fn cache(starts: &[u64], sent: usize) -> Cache {
 /// Whether this number of bytes is free and no more. A segment with a shorter header counts as
 /// one of 40 bytes.
 fn has_exactly(cache: &Cache, free: u32) -> bool {
-    let of = |size: u32| Segment { len: size - 40, header: 20, ..Segment::default() };
-    cache.has_space(&of(free)) && !cache.has_space(&of(free + 1))
+    let segment = |size: u32| Segment { len: size - 40, header: 20, ..Segment::default() };
+    cache.has_space(&segment(free)) && !cache.has_space(&segment(free + 1))
 }
 
 #[test]

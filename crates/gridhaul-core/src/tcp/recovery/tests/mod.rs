@@ -324,8 +324,8 @@ fn a_partial_acknowledgement_deflates_the_window_by_the_data_that_it_acknowledge
     assert_eq!(script.ack(2), [2, 13]);
 }
 
-/// RFC 6582, section 3.2, step 3: "For the first partial ACK that arrives during fast recovery, also
-/// reset the retransmit timer" (the Impatient variant).
+/// RFC 6582, section 3.2, step 3: "For the first partial ACK that arrives during fast recovery,
+/// also reset the retransmit timer" (the Impatient variant).
 #[test]
 fn only_the_first_partial_acknowledgement_restarts_the_timer() {
     let mut script = Script::new(Profile::Rfc, Kind::NewReno, 10);
@@ -368,8 +368,8 @@ fn a_recovery_has_no_effect_before_a_loss() {
     }
 }
 
-/// RFC 6582, section 4.1: "If the sequence number [...] is greater than or equal to recover" does
-/// not hold for the acknowledgement of exactly the data sent before the timeout.
+/// RFC 6582, section 3.2, step 2: the acknowledgement has to cover "more than recover". That of
+/// exactly the data sent before the timeout does not.
 #[test]
 fn after_a_timeout_a_fast_retransmit_needs_an_acknowledgement_of_later_data() {
     let fast_retransmits = |later| {

@@ -8,8 +8,8 @@ fn sack1() -> Script {
     Script::with(Profile::Ns2, Kind::Sack, 20, |params| params.sack = true)
 }
 
-/// `tcp-sack1.cc`: segment 0 is lost, each of the others causes a duplicate. The pipe has 7 segments
-/// after the third duplicate and 4 after the sixth, one less than the window of 5.
+/// `tcp-sack1.cc`: segment 0 is lost, each of the others causes a duplicate. The pipe has 7
+/// segments after the third duplicate and 4 after the sixth, one less than the window of 5.
 #[test]
 fn sack1_sends_a_segment_for_each_duplicate_once_the_pipe_is_below_the_window() {
     let mut script = sack1();
@@ -60,8 +60,8 @@ fn sack1_counts_a_partial_acknowledgement_as_two_segments() {
     assert!(script.sender.in_recovery());
 }
 
-/// `send_one`: limited transmit sends one new segment for each of the first two duplicates, however
-/// much they sack.
+/// `send_one`: limited transmit sends one new segment for each of the first two duplicates,
+/// however much they sack.
 #[test]
 fn sack1_sends_one_new_segment_for_each_of_the_first_two_duplicates() {
     let mut script = Script::with(Profile::Ns2, Kind::Sack, 20, |params| {
@@ -73,8 +73,8 @@ fn sack1_sends_one_new_segment_for_each_of_the_first_two_duplicates() {
     assert_eq!(script.sack(0, &[(2, 10)]), [0]);
 }
 
-/// `bugFix_`: after a timeout duplicates of old data retransmit nothing, except (`bugfix_ss_`) those
-/// of the first segment.
+/// `bugFix_`: after a timeout duplicates of old data retransmit nothing, except (`bugfix_ss_`)
+/// those of the first segment.
 #[test]
 fn after_a_timeout_only_the_first_segment_is_retransmitted_fast() {
     let fast_retransmits = |acknowledged| {

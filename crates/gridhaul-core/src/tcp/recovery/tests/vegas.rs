@@ -34,8 +34,8 @@ fn only_the_first_two_acknowledgements_after_a_retransmission_retransmit_an_old_
     assert_eq!([script.ack(2), script.ack(3), script.ack(4)], [vec![2], vec![3], vec![]]);
 }
 
-/// Before the first round trip is measured, three duplicates prove a loss, as in Reno: a window of 8
-/// segments, and one more for each duplicate.
+/// Before the first round trip is measured, three duplicates prove a loss, as in Reno: a window of
+/// 8 segments, and one more for each duplicate.
 #[test]
 fn three_duplicates_retransmit_the_first_segment_and_each_inflates_the_window() {
     let mut script = vegas(20);

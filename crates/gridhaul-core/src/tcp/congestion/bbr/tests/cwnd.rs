@@ -3,7 +3,8 @@
 use super::linux::linux;
 use super::*;
 
-/// Section 4.2.2: one segment below 1.2 Mbit/s, two below 24 Mbit/s, then a millisecond, up to 64 kB.
+/// Section 4.2.2: one segment below 1.2 Mbit/s, two below 24 Mbit/s, then a millisecond, up to 64
+/// kB.
 #[test]
 fn the_send_quantum_grows_with_the_pacing_rate() {
     let quantum = |pacing_rate| Bbr { pacing_rate, ..bbr() }.send_quantum();
@@ -25,8 +26,8 @@ fn data_delivered_in_a_time_is_counted_in_whole_segments() {
     assert_eq!(bytes, 6.0 * 1_460.0);
 }
 
-/// Linux, `bbr_packets_in_net_at_edt`: ten segments arrive until the next departure in 100 ms, which
-/// adds one while the rate probes upwards.
+/// Linux, `bbr_packets_in_net_at_edt`: ten segments arrive until the next departure in 100 ms,
+/// which adds one while the rate probes upwards.
 #[test]
 fn linux_predicts_the_data_in_flight_at_the_next_departure() {
     let now = Instant::from_secs_f64(1.0);
@@ -56,8 +57,8 @@ fn the_first_round_trip_sets_the_pacing_rate() {
     assert!((rate(Bbr::new(&StackParams::resolve(&stack))) - 2.885 * 0.99).abs() < 1e-3);
 }
 
-/// Section 4.2.3.4: in start-up the window grows until it is at the target and the initial window is
-/// delivered.
+/// Section 4.2.3.4: in start-up the window grows until it is at the target and the initial window
+/// is delivered.
 #[test]
 fn without_a_round_trip_the_window_grows_until_the_initial_window_is_delivered() {
     let mss = u64::from(MSS);
