@@ -115,7 +115,7 @@ impl Tun {
     /// network card.
     ///
     /// # Errors
-    /// The device was deleted.
+    /// The device was deleted, or is down (`EIO` of `tun_get_user`).
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         use rustix::io::Errno;
         match rustix::io::write(&self.file, packet) {

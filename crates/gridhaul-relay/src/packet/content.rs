@@ -57,7 +57,7 @@ impl<'a> Content<'a> {
             return Self::Other;
         }
         let Ok(ip) = IpPacket::parse(payload) else {
-            // Positions of the protocol in IPv4 (RFC 791) and of the next header in IPv6 (RFC 8200).
+            // Places of the protocol (IPv4, RFC 791) and of the next header (IPv6, RFC 8200).
             let at = if ethernet.ether_type == EtherType::IPV4 { 9 } else { 6 };
             let is_tcp = payload.get(at) == Some(&TCP);
             return if is_tcp { Self::MalformedTcp } else { Self::Other };

@@ -74,7 +74,7 @@ impl RoundTrips {
         self.count >= MEASUREMENTS_MIN
     }
 
-    /// Difference of the largest and the least round-trip time.
+    /// Difference of the largest and the smallest round-trip time.
     pub(super) fn variation(&self) -> Duration {
         self.range().map_or(INITIAL, |range| range.variation())
     }

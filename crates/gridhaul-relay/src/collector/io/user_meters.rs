@@ -9,6 +9,7 @@ use gridhaul_linux::Tun;
 use gridhaul_scenario::relay::CollectorConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
 use super::token::CollectorToken;
@@ -131,7 +132,12 @@ impl UserMeters {
         };
         self.tcp.open_windows(&space);
         while self.tcp.poll_packet(now, &space, &mut self.output) {
-            self.tun.write(&self.output)?;
+            match self.tun.write(&self.output) {
+                // While the device is down, packets are lost, as on a link: TCP retransmits, and
+                // the other connections of the collector continue.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => {}
+                written => written?,
+            }
         }
         Ok(())
     }

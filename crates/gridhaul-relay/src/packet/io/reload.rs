@@ -17,8 +17,8 @@ impl Loop {
     }
 }
 
-/// Rules name the interfaces, so that those of other interfaces, or in another order, do not fit the
-/// ones that are open.
+/// Rules name the interfaces: those of other interfaces, or of the same ones in another order, do
+/// not fit the ones that are open.
 fn check_interfaces(running: Option<&BridgeConfig>, new: &BridgeConfig) -> Result<(), String> {
     let Some(running) = running.filter(|running| running.interfaces != new.interfaces) else {
         return Ok(());

@@ -84,11 +84,6 @@ impl Loop {
                 return Err(error);
             }
         };
-        // Classes may use other links than a process before this one.
-        let selected: Vec<_> = (0..=router.class.len())
-            .map(|class| Selection { class, link: machine.selected(class) })
-            .collect();
-        replace_mark_rules(ruleset::TABLE_NAME, &ruleset::selection(&selected))?;
         let indices =
             router.link.values().map(|link| interface_index(&link.device).unwrap_or(0)).collect();
         Ok(Self {
@@ -108,8 +103,8 @@ impl Loop {
     }
 }
 
-/// Sockets, and a machine that considers all links up: the first events of the devices state which
-/// are not.
+/// Sockets, and a machine that considers all links up, whose links the classes use from now on: the
+/// first events of the devices state which are not.
 fn start(
     router: &RouterConfig,
     clock: &Clock,
@@ -125,7 +120,13 @@ fn start(
             .map_err(Error::call("watching probes"))?;
         sockets.push(socket);
     }
-    Ok((Machine::new(clock.now(), settings(router)), devices, sockets))
+    let machine = Machine::new(clock.now(), settings(router));
+    // Classes may use other links than in a process before this one.
+    let selected: Vec<_> = (0..=router.class.len())
+        .map(|class| Selection { class, link: machine.selected(class) })
+        .collect();
+    replace_mark_rules(ruleset::TABLE_NAME, &ruleset::selection(&selected))?;
+    Ok((machine, devices, sockets))
 }
 
 fn settings(router: &RouterConfig) -> Settings {
@@ -146,7 +147,7 @@ fn settings(router: &RouterConfig) -> Settings {
     };
     let classes = router.class.values().map(|class| order(&class.links));
     Settings {
-        session: random().max(1) as u32 | 1,
+        session: random() as u32 | 1,
         detection_time: router.detection_time,
         hold_time: router.hold_time,
         links: router.link.iter().map(link).collect(),
