@@ -15,6 +15,9 @@ use frames::Step;
 
 const CONNECTIONS: u32 = 5_000;
 
+/// Environment variable with another number of connections.
+const CONNECTIONS_VARIABLE: &str = "GRIDHAUL_CONNECTIONS";
+
 /// Connections that carry more data after that.
 const BUSY: u32 = 1_000;
 
@@ -36,7 +39,7 @@ fn memory() -> f64 {
 fn engine(mode: &str) -> Engine {
     let toward = if matches!(mode, "snoop" | "ack") { "toward = \"right\"\n" } else { "" };
     let text = format!(
-        "name = \"test\"\n[bridge]\ninterfaces = [\"left\", \"right\"]\n\
+        "name = \"test\"\n[bridge]\ninterfaces = [\"left\", \"right\"]\nconnections = 1000000\n\
          [bridge.rule.all]\nmode = \"{mode}\"\n{toward}"
     );
     let config = RelayConfig::from_toml(&text, "relay.toml").unwrap().bridge.unwrap();
@@ -82,17 +85,19 @@ fn added_by<S: IntoIterator<Item = Step>>(
 
 #[test]
 fn an_idle_connection_takes_little_memory() {
+    let variable = std::env::var(CONNECTIONS_VARIABLE);
+    let connections = variable.map_or(CONNECTIONS, |number| number.parse().unwrap());
     // All stay alive: the memory of a discarded engine would be used by the next one.
     let mut engines = LIMITS.map(|(mode, _)| engine(mode));
     for ((mode, limit), engine) in LIMITS.into_iter().zip(&mut engines) {
-        open(engine, CONNECTIONS, Instant::ZERO);
+        open(engine, connections, Instant::ZERO);
         let before = memory();
-        for number in 0..CONNECTIONS {
+        for number in 0..connections {
             open(engine, number, Instant::ZERO + Duration::from_millis(number.into()));
         }
-        let bytes = (memory() - before) / f64::from(CONNECTIONS);
+        let bytes = (memory() - before) / f64::from(connections);
         println!("{mode}: {bytes:.0} B");
-        assert_eq!(engine.totals().connections, CONNECTIONS as usize + 1);
+        assert_eq!(engine.totals().connections, connections as usize + 1);
         assert_eq!(engine.totals().at_risk, 0);
         assert!(bytes <= limit, "{mode}: {bytes} B");
         let bytes = added_by(engine, Duration::from_secs(10), frames::reply);
