@@ -7,6 +7,8 @@ use gridhaul_capture::{CaptureError, CaptureFile, CapturedSegment, SegmentReader
 use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{Addresses, IpHeader, Payload, TcpHeader, write_tcp};
 
+use crate::support::Numbers;
+
 /// A SYN of IPv4 or IPv6 with its options, and a data segment.
 fn packets(version: u8) -> [Vec<u8>; 2] {
     let (from, to): (IpAddr, IpAddr) = if version == 4 {
@@ -188,4 +190,30 @@ fn errors_name_the_file_the_byte_and_the_remedy() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn damaged_captures_end_with_an_error_or_an_explanation() {
+    let captures: [&[u8]; 2] =
+        [include_bytes!("../kernel/nagle.pcap"), include_bytes!("../short.pcapng")];
+    let mut numbers = Numbers(1);
+    let mut explained = 0;
+    for round in 0..400 {
+        let mut bytes = captures[round % 2].to_vec();
+        for _ in 0..numbers.between(1.0, 40.0) as usize {
+            let at = numbers.between(0.0, bytes.len() as f64 - 1.0) as usize;
+            bytes[at] = numbers.between(0.0, 256.0) as u8;
+        }
+        match explain(vec![CaptureFile::new("damaged", Cursor::new(bytes))], &mut |_| true) {
+            Ok(explanation) => {
+                explained += 1;
+                for connection in &explanation.connections {
+                    let shares: f64 = connection.shares.limits.iter().map(|(_, share)| share).sum();
+                    assert!(shares < 1.01 && !connection.details().is_empty(), "{shares}");
+                }
+            }
+            Err(error) => assert!(error.to_string().contains("help: "), "{error}"),
+        }
+    }
+    assert!(explained > 20, "{explained}");
 }

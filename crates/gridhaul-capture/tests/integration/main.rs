@@ -2,5 +2,6 @@
 
 mod causes;
 mod files;
+mod kernel;
 mod links;
 mod support;

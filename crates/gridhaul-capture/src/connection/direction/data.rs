@@ -7,6 +7,9 @@ use crate::CapturedSegment;
 use crate::connection::outstanding::{Retransmitted, Transmission};
 use crate::limit::{Next, Wait};
 
+/// A common unit of the window field: a shift count of 8.
+const WINDOW_UNIT: u64 = 256;
+
 impl Direction {
     pub(in crate::connection) fn handle_data(&mut self, segment: &CapturedSegment) {
         self.last = Some(*segment);
@@ -93,9 +96,10 @@ impl Direction {
         self.begin_wait(at, is_short);
     }
 
-    /// Whether the receive window has no space for a full-sized segment after this byte.
+    /// Whether the receive window ends after this byte, apart from the unit of the window field
+    /// (RFC 7323, section 2.2): the segment is short because the window has no space.
     fn is_cut_by_window(&self, end: u64, mss: u64) -> bool {
-        self.sender.edge.is_some_and(|edge| edge < end + mss)
+        self.sender.edge.is_some_and(|edge| edge < end + mss.min(WINDOW_UNIT))
     }
 
     fn handle_old_data(&mut self, sent: Sent) {
