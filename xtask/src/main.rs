@@ -10,6 +10,7 @@ mod bpf;
 mod browser;
 mod dist;
 mod docs;
+mod empty_system;
 mod process;
 mod release;
 mod soak;
@@ -47,7 +48,7 @@ enum Task {
     /// Run checks of a release that take long: archives of crates, oldest versions and compiler
     Release(release::Options),
     /// Build the Python package as a wheel
-    Wheel,
+    Wheel(wheel::Options),
     /// Change the code of a crate in many small ways, and list the changes that no test detects
     Mutants(analysis::Mutants),
     /// Print which lines of a crate its tests run
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
         Task::Dist(options) => dist::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Release(options) => release::run(&options),
-        Task::Wheel => wheel::run(),
+        Task::Wheel(options) => wheel::run(&options),
         Task::Mutants(options) => analysis::mutants(&options),
         Task::Coverage(options) => analysis::coverage(&options),
     };

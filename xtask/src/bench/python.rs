@@ -5,7 +5,6 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::Value;
@@ -42,8 +41,7 @@ const fn quantity(name: &'static str, factor: f64, unit: &'static str, bounds: B
 }
 
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
-    wheel::run()?;
-    let wheel = newest_wheel()?;
+    let wheel = wheel::build()?;
     let environment = Environment {
         folder: target().join("python-bench"),
         requirements: root().join("python/requirements.txt"),
@@ -73,19 +71,4 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
         }
     }
     Ok(measured)
-}
-
-/// The wheel that was built last.
-fn newest_wheel() -> anyhow::Result<PathBuf> {
-    let folder = target().join("wheels");
-    let mut wheels = Vec::new();
-    for entry in fs::read_dir(&folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "whl") {
-            wheels.push((fs::metadata(&path)?.modified()?, path));
-        }
-    }
-    wheels.sort();
-    let (_, newest) = wheels.pop().with_context(|| format!("{} has no wheel", folder.display()))?;
-    Ok(newest)
 }
