@@ -256,6 +256,28 @@ fn a_stop_acknowledges_what_is_durable_and_resets_the_meters() {
 }
 
 #[test]
+fn a_device_that_is_down_for_a_while_loses_packets_only() {
+    in_network(|| {
+        let mut relays = relays("");
+        relays.start(Role::Head);
+        relays.start(Role::Collector);
+        let mut socket = TcpStream::connect(relays.meters).unwrap();
+        let peer = socket.local_addr().unwrap().to_string();
+        let length = message(0, 0).len() as u64;
+        // The collector reads the message, and acknowledges it, while the device is down.
+        relays.signal(Role::Collector, Signal::STOP);
+        socket.write_all(message(0, 0).as_bytes()).unwrap();
+        assert!(command("ip link set gridhaul0 down").status.success());
+        relays.signal(Role::Collector, Signal::CONT);
+        relays.wait_until_durable(&peer, length);
+        assert_eq!(acknowledged(&socket), 0);
+        // The route has gone with the device.
+        assert!(NETWORK[3..].iter().all(|words| command(words).status.success()));
+        relays.wait_until("the meter has retransmitted", |_| acknowledged(&socket) == length);
+    });
+}
+
+#[test]
 fn a_missing_device_and_an_address_of_the_machine_are_errors() {
     in_network(|| {
         let relays = relays("");
