@@ -15,8 +15,6 @@ pub(super) struct Upstream {
     /// End of the last complete message, and of the last one that has left the queue.
     pub written: u64,
     departed: u64,
-    /// Messages that have left the queue.
-    pub departed_messages: u64,
     acknowledged: u64,
     /// Messages that occupy buffer space, incomplete ones included.
     pub waiting: TimeAverage,
@@ -48,7 +46,6 @@ impl Upstream {
         }
         self.queue.pop_front();
         self.departed += message.bytes;
-        self.departed_messages += 1;
         self.waiting.decrease(now, 1);
         Some(message)
     }
