@@ -234,8 +234,10 @@ impl Relay for StoringRelay {
 
     fn is_unsent(&self, from: Side, ack: u32) -> bool {
         let direction = self.direction(from.other());
+        // A number before the position at which a restarted proxy has engaged is that of a delayed
+        // duplicate from before the restart.
         self.aborted.is_none()
-            && direction.acknowledged_position(ack).is_none_or(|at| at > direction.sent_to)
+            && direction.acknowledged_position(ack).is_some_and(|at| at > direction.sent_to)
     }
 
     fn expected(&self, from: Side) -> u32 {

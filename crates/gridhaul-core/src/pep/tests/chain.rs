@@ -122,7 +122,8 @@ impl Chain {
         self.poll_all();
         while !self.is_complete() {
             let next = self.next_time();
-            assert!(next < self.now + Duration::from_secs(3600), "no event within an hour");
+            let is_soon = next < self.now + Duration::from_secs(3600);
+            assert!(is_soon, "no event within an hour: {}", self.progress());
             assert!(self.now < Instant::ZERO + Duration::from_secs(36_000), "{}", self.progress());
             let until = next.max(self.now);
             self.run(until);
