@@ -69,6 +69,10 @@ impl Relay for Coupling {
         self.connection(from).is_unsent(ack)
     }
 
+    fn next_to(&self, to: Side) -> u32 {
+        self.connection(to).next_sequence_number()
+    }
+
     #[inline]
     fn expected(&self, from: Side) -> u32 {
         self.connection(from).expected()

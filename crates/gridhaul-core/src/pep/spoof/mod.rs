@@ -240,6 +240,11 @@ impl Relay for StoringRelay {
             && direction.acknowledged_position(ack).is_some_and(|at| at > direction.sent_to)
     }
 
+    fn next_to(&self, to: Side) -> u32 {
+        let direction = self.direction(to.other());
+        direction.sequence_number(direction.sent_to)
+    }
+
     fn expected(&self, from: Side) -> u32 {
         let direction = self.direction(from);
         direction.sequence_number(direction.received)

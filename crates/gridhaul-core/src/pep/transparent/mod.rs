@@ -3,6 +3,7 @@
 //! ([`Relay`]) between handshake and close; joining and leaving a connection is common to both.
 
 mod crash_loss_detection;
+mod held;
 mod monitor;
 mod relay;
 
@@ -13,9 +14,10 @@ use gridhaul_scenario::units::{Bytes, Instant};
 use super::coupling::proxy_params;
 use super::outgoing_queue::OutgoingQueue;
 use super::{BufferStatus, MssLimit, Origin, Outgoing, Proxy, Side, Statistics};
-use crate::tcp::{Flags, Segment, StackParams};
+use crate::tcp::{Flags, SackBlocks, Segment, StackParams};
 
 use self::crash_loss_detection::CrashLossDetector;
+use self::held::HeldData;
 pub(super) use self::monitor::EntryState;
 use self::monitor::HandshakeMonitor;
 pub(super) use self::relay::Relay;
@@ -62,6 +64,7 @@ struct Engaged<R> {
     relay: R,
     /// Sequence number of the first byte of each side that the proxy has accepted.
     first: [u32; 2],
+    held: HeldData,
 }
 
 impl<R: Relay> Transparent<R> {
@@ -109,7 +112,11 @@ impl<R: Relay> Transparent<R> {
     fn engage(&self, entry: EntryState) -> Phase<R> {
         let relay = R::engage(&self.params, &entry, self.window_shifts);
         let first = entry.isns.map(|isn| isn.wrapping_add(1));
-        Phase::Engaged(Box::new(Engaged { relay, first }))
+        let held = match &self.phase {
+            Phase::Forwarding(monitor) => *monitor.held(),
+            Phase::Engaged(_) => HeldData::default(),
+        };
+        Phase::Engaged(Box::new(Engaged { relay, first, held }))
     }
 
     fn forward(&mut self, now: Instant, from: Side, segment: &Segment) {
@@ -220,10 +227,18 @@ impl<R: Relay> Proxy for Transparent<R> {
 
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if let Phase::Engaged(engaged) = &mut self.phase {
-            if engaged.acknowledges_unsent(from, segment) {
+            let known;
+            let segment = if !engaged.acknowledges_unsent(from, segment) {
+                segment
+            } else if engaged.held.contains(from, segment.ack) {
+                let ack = engaged.relay.next_to(from);
+                known = Segment { ack, sack: SackBlocks::default(), ..*segment };
+                &known
+            } else {
                 self.on_unsent_acknowledged(now, from, segment);
                 return;
-            }
+            };
+            engaged.held.note(from, segment);
             let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
             if !(opens && from == Side::Client && engaged.relay.is_over()) {
                 engaged.relay.handle_segment(now, from, segment);

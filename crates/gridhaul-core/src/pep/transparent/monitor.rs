@@ -1,5 +1,6 @@
 //! State of a connection that a proxy only forwards, until the proxy can engage.
 
+use super::held::HeldData;
 use crate::pep::Side;
 use crate::tcp::{Flags, Segment};
 
@@ -14,6 +15,7 @@ pub(super) struct HandshakeMonitor {
     directions: [Direction; 2],
     /// The proxy cannot engage: the connection uses timestamps, or is being closed.
     cannot_engage: bool,
+    held: HeldData,
 }
 
 /// Fields of a SYN segment.
@@ -67,7 +69,13 @@ impl HandshakeMonitor {
             adjust_syn(segment, header, buffer);
         } else {
             self.on_segment(from, segment);
+            self.held.note(from, segment);
         }
+    }
+
+    /// What the hosts have reported beyond gaps.
+    pub(super) const fn held(&self) -> &HeldData {
+        &self.held
     }
 
     /// Whether this is the first segment of the client after the handshake. The proxy then engages

@@ -43,6 +43,9 @@ pub trait Relay: fmt::Debug + Clone + Send + Sync + 'static {
     /// Whether the relay has never sent the data that a side acknowledges with this number.
     fn is_unsent(&self, from: Side, ack: u32) -> bool;
 
+    /// Sequence number after the last byte that was sent to a side.
+    fn next_to(&self, to: Side) -> u32;
+
     /// Next sequence number expected from a side.
     fn expected(&self, from: Side) -> u32;
 

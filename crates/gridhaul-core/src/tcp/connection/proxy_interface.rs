@@ -85,7 +85,7 @@ impl Connection {
     /// does not count as sent.
     #[inline]
     pub(crate) fn is_unsent(&self, ack: u32) -> bool {
-        let next = self.isn.wrapping_add(self.sending.next() as u32);
+        let next = self.next_sequence_number();
         let out_of_order = ack.wrapping_sub(next).cast_signed();
         if out_of_order <= 0 || matches!(self.state, State::Closed | State::Listen) {
             return false;
