@@ -329,7 +329,15 @@ fn a_lease_needs_a_bridge_and_leaves_nothing_behind() {
         let device = gridhaul_linux::interface_index("left").unwrap();
         assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 2);
         drop(lease);
-        assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 0);
+        // A process that another test starts at this moment holds the descriptors until it runs
+        // its own program.
+        for _ in 0..500 {
+            if gridhaul_linux::bpf::attached(device).unwrap().is_empty() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("the programs stay attached");
     };
     namespace.enter(inside).unwrap();
 }

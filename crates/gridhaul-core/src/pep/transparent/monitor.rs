@@ -73,7 +73,7 @@ impl HandshakeMonitor {
         }
     }
 
-    /// What the hosts have reported beyond gaps.
+    /// Data that the hosts have reported beyond gaps.
     pub(super) const fn held(&self) -> &HeldData {
         &self.held
     }
