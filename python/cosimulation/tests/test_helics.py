@@ -209,9 +209,10 @@ def test_altered_messages_are_marked() -> None:
     plan = [(0.1 * n + 0.05, "meter", 100) for n in range(1, 30)]
     found, records = through(plan, scenario=gridhaul.Scenario.from_toml(CONSTANT + FORGED))
     assert len(found) == len(plan)
-    assert [end.sent_s for end in records if end.altered] == [
-        at_s for at_s, _, _ in plan if 1 <= at_s < 2
-    ]
+    altered = [round(end.sent_s * 1e9) for end in records if end.altered]
+    expected = [round(at_s * 1e9) for at_s, _, _ in plan if 1 <= at_s < 2]
+    # HELICS may grant a time 1 ns after the one that was requested.
+    assert all(0 <= sent - at <= 1 for sent, at in zip(altered, expected, strict=True))
 
 
 def test_an_altered_payload_differs_in_its_last_byte() -> None:
