@@ -13,9 +13,9 @@ use crate::netlink::{attribute, attributes, message, messages, short, word};
 /// Discards the packets that wait for the address of a neighbour on a device, and returns the
 /// number of neighbours for which packets waited. `index` is the number of the device.
 ///
-/// The kernel keeps such packets for three seconds. Meanwhile it does not retransmit those of its
-/// own connections: a segment whose first copy has not left the machine is not sent again
-/// (`LINUX_MIB_TCPSPURIOUS_RTX_HOSTQUEUES`), even if its way would be another one now.
+/// The kernel keeps such packets for three seconds. Meanwhile its TCP does not retransmit a segment
+/// of this machine that waits there, even if the route is another one now: the first transmission
+/// has not been sent yet (`LINUX_MIB_TCPSPURIOUS_RTX_HOSTQUEUES`).
 ///
 /// # Errors
 /// The caller lacks `CAP_NET_ADMIN`.

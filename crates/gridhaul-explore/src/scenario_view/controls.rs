@@ -241,15 +241,7 @@ fn algorithms(
 }
 
 fn proxy_mode(node: &str, proxy: &Proxy) -> Control {
-    let modes = [
-        ProxyMode::None,
-        ProxyMode::Split,
-        ProxyMode::Reflect,
-        ProxyMode::Spoof,
-        ProxyMode::Snoop,
-        ProxyMode::Ack,
-    ];
-    let options = modes.into_iter().map(|mode| {
+    let options = ProxyMode::ALL.into_iter().map(|mode| {
         let value = mode.to_string();
         let mut settings = vec![format!("node.{node}.proxy.mode={value}")];
         // These modes serve one end of the flow.

@@ -78,6 +78,16 @@ fn relays(keys: &str) -> Relays {
     relays
 }
 
+/// Relays that run, a meter that has connected, and its address.
+fn running_with_a_meter() -> (Relays, TcpStream, String) {
+    let mut relays = relays("");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let socket = TcpStream::connect(relays.meters).unwrap();
+    let peer = socket.local_addr().unwrap().to_string();
+    (relays, socket, peer)
+}
+
 /// Bytes that TCP has acknowledged; SYN counts as one.
 fn acknowledged(socket: &TcpStream) -> u64 {
     TcpInfo::of(socket).unwrap().bytes_acknowledged.saturating_sub(1)
@@ -236,11 +246,7 @@ fn while_the_log_is_full_the_meter_waits_with_a_closed_window() {
 #[test]
 fn a_stop_acknowledges_what_is_durable_and_resets_the_meters() {
     in_network(|| {
-        let mut relays = relays("");
-        relays.start(Role::Head);
-        relays.start(Role::Collector);
-        let mut socket = TcpStream::connect(relays.meters).unwrap();
-        let peer = socket.local_addr().unwrap().to_string();
+        let (mut relays, mut socket, peer) = running_with_a_meter();
         socket.write_all(message(0, 0).as_bytes()).unwrap();
         let length = message(0, 0).len() as u64;
         relays.wait_until_durable(&peer, length);
@@ -258,11 +264,7 @@ fn a_stop_acknowledges_what_is_durable_and_resets_the_meters() {
 #[test]
 fn a_device_that_is_down_for_a_while_loses_packets_only() {
     in_network(|| {
-        let mut relays = relays("");
-        relays.start(Role::Head);
-        relays.start(Role::Collector);
-        let mut socket = TcpStream::connect(relays.meters).unwrap();
-        let peer = socket.local_addr().unwrap().to_string();
+        let (relays, mut socket, peer) = running_with_a_meter();
         let length = message(0, 0).len() as u64;
         // The collector reads the message, and acknowledges it, while the device is down.
         relays.signal(Role::Collector, Signal::STOP);

@@ -78,6 +78,10 @@ impl fmt::Display for ProxyMode {
 }
 
 impl ProxyMode {
+    /// All modes.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::Split, Self::Reflect, Self::Spoof, Self::Snoop, Self::Ack];
+
     /// Whether the proxy acknowledges data in place of the receiver, and uses no timestamps.
     #[must_use]
     pub const fn acknowledges_data(self) -> bool {

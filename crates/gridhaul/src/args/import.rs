@@ -24,6 +24,14 @@ pub(crate) enum ImportCommand {
     Topology(TopologyArgs),
 }
 
+/// Destination of every import of a single file.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioFile {
+    /// File of the scenario [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
 /// Arguments of `import pcap`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
@@ -55,9 +63,8 @@ pub(crate) struct IperfArgs {
     /// Delay of each direction [default: half of the smallest round trip of the test]
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<Duration>,
-    /// File of the scenario [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioFile,
 }
 
 /// Arguments of `import ping`.
@@ -76,9 +83,8 @@ pub(crate) struct PingArgs {
     /// Time between two messages
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) every: Duration,
-    /// File of the scenario [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioFile,
 }
 
 /// Arguments of `import meters`.
@@ -104,9 +110,8 @@ pub(crate) struct MetersArgs {
     /// Time between two reports of a meter
     #[arg(long, value_name = "TIME", default_value = "15 min")]
     pub(crate) every: Duration,
-    /// File of the scenario [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioFile,
 }
 
 /// Class of power lines.
@@ -149,9 +154,8 @@ pub(crate) struct TopologyArgs {
     /// Time between two messages of a node
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) every: Duration,
-    /// File of the scenario [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioFile,
 }
 
 /// Arguments of `import natig`.
@@ -183,7 +187,6 @@ pub(crate) struct NatigArgs {
     /// Leave the messages to another program, which steps the simulation
     #[arg(long)]
     pub(crate) external: bool,
-    /// File of the scenario [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioFile,
 }

@@ -44,7 +44,7 @@ fn import_natig(args: &NatigArgs) -> Result<(), CommandError> {
     };
     let topology = File { name: &topology_name, text: &topology };
     let grid = grid.map(|(text, name)| File { name, text });
-    finish(natig::import(topology, grid, &options), &args.topology, args.out.as_deref())
+    finish(natig::import(topology, grid, &options), &args.topology, args.scenario.out.as_deref())
 }
 
 fn import_pcap(args: &PcapArgs) -> Result<(), CommandError> {
@@ -79,12 +79,12 @@ fn import_pcap(args: &PcapArgs) -> Result<(), CommandError> {
 
 fn import_iperf(args: &IperfArgs) -> Result<(), CommandError> {
     let options = iperf::Options { rate: args.rate, delay: args.delay };
-    convert(&args.log, args.out.as_deref(), |file| iperf::import(file, &options))
+    convert(&args.log, args.scenario.out.as_deref(), |file| iperf::import(file, &options))
 }
 
 fn import_ping(args: &PingArgs) -> Result<(), CommandError> {
     let options = ping::Options { rate: args.rate, size: args.size, every: args.every };
-    convert(&args.output, args.out.as_deref(), |file| ping::import(file, &options))
+    convert(&args.output, args.scenario.out.as_deref(), |file| ping::import(file, &options))
 }
 
 fn import_meters(args: &MetersArgs) -> Result<(), CommandError> {
@@ -99,7 +99,7 @@ fn import_meters(args: &MetersArgs) -> Result<(), CommandError> {
         size: args.size,
         every: args.every,
     };
-    convert(&args.table, args.out.as_deref(), |file| meters::import(file, &options))
+    convert(&args.table, args.scenario.out.as_deref(), |file| meters::import(file, &options))
 }
 
 fn import_topology(args: &TopologyArgs) -> Result<(), CommandError> {
@@ -112,7 +112,7 @@ fn import_topology(args: &TopologyArgs) -> Result<(), CommandError> {
         size: args.size,
         every: args.every,
     };
-    convert(&args.graph, args.out.as_deref(), |file| topology::import(file, &options))
+    convert(&args.graph, args.scenario.out.as_deref(), |file| topology::import(file, &options))
 }
 
 /// Reads a file, converts it, and prints or writes the scenario.

@@ -417,14 +417,7 @@ fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
 }
 
 fn proxy() -> impl Strategy<Value = Proxy> {
-    let mode = prop::sample::select(&[
-        ProxyMode::None,
-        ProxyMode::Split,
-        ProxyMode::Reflect,
-        ProxyMode::Spoof,
-        ProxyMode::Snoop,
-        ProxyMode::Ack,
-    ]);
+    let mode = prop::sample::select(&ProxyMode::ALL);
     let toward = option::of(prop::sample::select(&[FlowEnd::From, FlowEnd::To]));
     let crash = (time(0), any::<bool>()).prop_map(|(at, lose)| Crash {
         at,
