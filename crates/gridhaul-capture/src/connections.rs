@@ -9,8 +9,8 @@ use indexmap::IndexMap;
 use crate::explanation::Context;
 use crate::limit::Leg;
 use crate::{
-    CaptureError, CaptureFile, CapturedSegment, Connection, ConnectionExplanation, Explanation,
-    Limit, SegmentReader,
+    CaptureError, CaptureFile, CapturedSegment, Connection, ConnectionExplanation, Ends,
+    Explanation, Limit, SegmentReader,
 };
 
 /// Progress of reading.
@@ -85,14 +85,13 @@ impl Table {
         let ends = if source < destination { (source, destination) } else { (destination, source) };
         let key = (segment.point, ends.0, ends.1);
         if let Some(&index) = self.latest.get(&key) {
-            let is_open = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
             match &mut self.connections[index] {
                 Slot::Open(connection) if !connection.is_replaced_by(segment) => {
                     connection.handle_segment(segment);
                     return;
                 }
                 // Late segments of a closed connection.
-                Slot::Explained(_) if !is_open => return,
+                Slot::Explained(_) if !segment.flags.has(Flags::SYN) => return,
                 _ => self.finish(index, reader),
             }
         }
@@ -109,6 +108,7 @@ impl Table {
             let context = Context {
                 number: index + 1,
                 start: self.first.unwrap_or_default(),
+                point_number: connection.point(),
                 point: reader.point(connection.point()),
             };
             let explanation = ConnectionExplanation::new(connection, context);
@@ -155,29 +155,50 @@ impl Table {
     }
 }
 
-/// Finds connections of the same ends at two points that a proxy between the points divides: their
-/// sequence numbers differ, or the SYN is answered at the point near the sender before it could
-/// come back from the other one. If the receive window limits the one next to the sender, the
-/// proxy's buffer is full, and the other one is the cause.
+/// Finds connections of the same ends at two points that a proxy between the points divides. If the
+/// receive window limits the one next to the sender, the proxy's buffer is full, and the other one
+/// is the cause.
 fn find_proxies(connections: &mut [ConnectionExplanation]) {
+    let mut by_ends: IndexMap<Ends, Vec<usize>> = IndexMap::new();
+    for (index, connection) in connections.iter().enumerate() {
+        by_ends.entry(connection.ends).or_default().push(index);
+    }
     for index in 0..connections.len() {
         let near = &connections[index];
         if near.verdict.limit != Some(Limit::ReceiveWindow) {
             continue;
         }
-        let leg = connections.iter().find(|far| {
-            let same_ends = far.ends == near.ends && far.point != near.point;
-            let sides = near.receiver_side_s.zip(far.receiver_side_s);
-            let is_answered_between = sides.is_some_and(|(near, far)| near + 0.001 < far);
-            let divided = is_answered_between
-                || (0..2).any(|end| {
-                    let numbers = [near.initial_numbers[end], far.initial_numbers[end]];
-                    matches!(numbers, [Some(near), Some(far)] if near != far)
-                });
-            same_ends && divided
-        });
+        let same_ends = by_ends.get(&near.ends).into_iter().flatten();
+        let leg = same_ends.map(|other| &connections[*other]).find(|far| are_divided(near, far));
         let Some(leg) = leg else { continue };
         let leg = Leg { number: leg.number, point: leg.point.clone(), limit: leg.verdict.limit };
         connections[index].set_proxy(leg);
     }
+}
+
+/// Whether a proxy divides connections of the same ends: at two points and at the same time, they
+/// have different sequence numbers, or the SYN is answered between the points.
+fn are_divided(near: &ConnectionExplanation, far: &ConnectionExplanation) -> bool {
+    let [near_end, far_end] = [near, far].map(ConnectionExplanation::last_at);
+    // Hosts use their ports again.
+    let is_concurrent = near.first_at <= far_end && far.first_at <= near_end;
+    let differ = (0..2).any(|end| {
+        let numbers = [near.initial_numbers[end], far.initial_numbers[end]];
+        matches!(numbers, [Some(near), Some(far)] if near != far)
+    });
+    near.point_number != far.point_number
+        && is_concurrent
+        && (differ || is_answered_between(near, far))
+}
+
+/// Whether the answer to SYN arrives at the first point before it could come back from the second
+/// one. The first one is not farther from the sender: at a point next to the receiver, the answer
+/// always arrives sooner.
+fn is_answered_between(near: &ConnectionExplanation, far: &ConnectionExplanation) -> bool {
+    const TOLERANCE: Duration = Duration::from_millis(1);
+    near.sides.zip(far.sides).is_some_and(|(near, far)| {
+        let [near_sender, near_receiver] = near;
+        let [far_sender, far_receiver] = far;
+        near_receiver + TOLERANCE < far_receiver && near_sender <= far_sender + TOLERANCE
+    })
 }

@@ -23,6 +23,9 @@ impl CaptureError {
     /// The remedy for another format.
     pub(crate) const FORMAT: &'static str =
         "give a capture of tcpdump, dumpcap or Wireshark (pcap or pcapng, not compressed)";
+    /// The remedy for a file whose bytes the system cannot read.
+    pub(crate) const UNREADABLE: &'static str =
+        "copy the file to another disk, or check the disk or the program that writes the pipe";
     /// The remedy for a damaged file.
     pub(crate) const DAMAGED: &'static str =
         "capture again, or repair the file with `pcapfix` or `editcap`";

@@ -13,6 +13,9 @@ pub struct CapturedSegment {
     /// Point of the capture: an interface of a file. Both directions of a link of gridhaul are one
     /// point.
     pub point: u32,
+    /// Network device of a cooked capture, such as one of all devices, and the direction at it. 0:
+    /// the capture does not state it.
+    pub device: u32,
     /// Address and port of the sender.
     pub source: SocketAddr,
     /// Address and port of the receiver.

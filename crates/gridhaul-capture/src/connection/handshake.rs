@@ -11,6 +11,8 @@ use crate::CapturedSegment;
 pub(crate) struct Handshake {
     syn: Option<Instant>,
     answer: Option<Instant>,
+    /// Bytes of the SYN-ACK. The other packets of the handshake may have data.
+    packet: u32,
     /// Initial sequence numbers of both ends.
     numbers: [Option<u32>; 2],
     /// The window scale options of both ends, once their SYN has been captured.
@@ -33,6 +35,9 @@ impl Handshake {
             self.scales[sender] = Some(segment.window_scale);
             if has(Flags::ACK) {
                 self.answer = Some(segment.at);
+                self.packet = segment.packet;
+                // The SYN may have been sent before the capture began.
+                self.numbers[1 - sender].get_or_insert(segment.ack.wrapping_sub(1));
             } else {
                 self.syn = Some(segment.at);
             }
@@ -69,8 +74,15 @@ impl Handshake {
         if both { self.scales[end]?.map(|shift| shift.min(14)) } else { Some(0) }
     }
 
+    /// Whether the client has not opened the connection with this number, also if the capture began
+    /// in the middle of the connection.
     pub(super) fn has_other_number(&self, seq: u32) -> bool {
-        self.numbers[0].is_some_and(|number| number != seq)
+        self.numbers[0] != Some(seq)
+    }
+
+    /// Bytes of a packet of the handshake.
+    pub(super) const fn packet(&self) -> u32 {
+        self.packet
     }
 
     /// Initial sequence numbers.

@@ -1,6 +1,7 @@
 //! A TCP connection of a capture, as a state machine without I/O.
 
 mod acknowledgement;
+mod copies;
 mod direction;
 mod handshake;
 mod messages;
@@ -11,11 +12,12 @@ mod window_edges;
 use std::net::SocketAddr;
 
 use gridhaul_core::tcp::Flags;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use serde::Serialize;
 
 use crate::CapturedSegment;
 
+use copies::Copies;
 use handshake::Handshake;
 
 pub use messages::Message;
@@ -23,7 +25,7 @@ pub use messages::Message;
 pub(crate) use direction::Direction;
 
 /// The ends of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Ends {
     /// The end that opened the connection, or sent the first captured segment.
     pub client: SocketAddr,
@@ -41,9 +43,18 @@ pub struct Connection {
     handshake: Handshake,
     /// The data of the client, and that of the server.
     directions: [Direction; 2],
+    /// By sender.
+    copies: [Copies; 2],
+    /// Time by which the clock of the capture was set back.
+    set_back: Duration,
     segments: [u64; 2],
     closed: bool,
 }
+
+/// Records of several receive queues are out of order by less: a longer step back is one of the
+/// clock. NTP steps a clock that is wrong by more than 128 ms, and virtual machines have longer
+/// steps.
+const CLOCK_STEP: Duration = Duration::from_millis(100);
 
 impl Connection {
     /// A connection whose first captured segment is this one, which is not handled yet.
@@ -62,6 +73,8 @@ impl Connection {
             last: segment.at,
             handshake: Handshake::default(),
             directions: [Direction::default(), Direction::default()],
+            copies: [Copies::default(), Copies::default()],
+            set_back: Duration::ZERO,
             segments: [0; 2],
             closed: false,
         }
@@ -71,18 +84,24 @@ impl Connection {
     pub fn handle_segment(&mut self, segment: &CapturedSegment) {
         let from = usize::from(segment.source != self.ends.client);
         let [sender, other] = [from, 1 - from];
-        // A router that is captured on two interfaces shows each packet twice.
-        if self.directions[sender].is_routed_copy(segment) {
+        if self.copies[sender].is_copy(segment) {
             return;
         }
-        // Clocks of virtual machines step backward; the order of the file is kept.
-        let segment = CapturedSegment { at: segment.at.max(self.last), ..*segment };
+        // The order of the file is kept, and the time between two segments if the clock is set
+        // back: the time since the last segment is unknown then.
+        let behind = self.last.since(segment.at + self.set_back);
+        if behind > CLOCK_STEP {
+            self.set_back += behind;
+        }
+        let at = (segment.at + self.set_back).max(self.last);
+        let segment = CapturedSegment { at, ..*segment };
         self.last = segment.at;
         self.segments[sender] += 1;
         self.handshake.handle_segment(sender, &segment);
         if let Some([client_side, server_side]) = self.handshake.new_round_trips() {
-            self.directions[0].set_handshake(client_side, server_side, segment.packet);
-            self.directions[1].set_handshake(server_side, client_side, segment.packet);
+            let bytes = self.handshake.packet();
+            self.directions[0].set_handshake(client_side, server_side, bytes);
+            self.directions[1].set_handshake(server_side, client_side, bytes);
         }
         if segment.flags.has(Flags::SYN) {
             self.directions[sender].handle_syn(&segment);
@@ -126,6 +145,9 @@ impl Connection {
     }
     pub(crate) const fn times(&self) -> [Instant; 2] {
         [self.first, self.last]
+    }
+    pub(crate) const fn set_back(&self) -> Duration {
+        self.set_back
     }
     pub(crate) const fn is_closed(&self) -> bool {
         self.closed

@@ -5,7 +5,8 @@ use super::interval::Interval;
 use super::loss::Overflow;
 
 /// The bytes that the bottleneck transmits during the queueing delay before losses of a full
-/// buffer. The interval is that of the delays before these losses, and of the rate.
+/// buffer. The range is that of the delays before these losses, and of the rate; no confidence
+/// level is known for it.
 pub(super) fn estimate(overflow: &Overflow, rate: Option<&Estimate>) -> Option<Estimate> {
     let rate = rate?;
     let [low, high] = overflow.delays?.map(|delay| delay.as_secs_f64());
@@ -15,7 +16,7 @@ pub(super) fn estimate(overflow: &Overflow, rate: Option<&Estimate>) -> Option<E
         interval: Interval {
             low: bytes(low, rate.interval.low),
             high: bytes(high, rate.interval.high),
-            level: rate.interval.level,
+            level: 0.0,
         },
     })
 }

@@ -47,6 +47,8 @@ pub(super) fn estimate(basis: &Basis<'_>, rate: Option<&Estimate>) -> Option<Est
     });
     let second = low.first()? + gaps.min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
     let rounding = 4.0 * (basis.time_unit_nanos as f64 + 1.0) * 1e-9;
+    // Times that are equal in the capture may differ by two of its units.
+    let second = second + 2.0 * basis.time_unit_nanos as f64 * 1e-9;
     let end = Interval::of_lower_end(low[0].max(0.0), second.max(0.0));
     let interval = Interval {
         low: (end.low - rounding).max(0.0),

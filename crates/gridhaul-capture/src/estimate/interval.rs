@@ -9,7 +9,7 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Confidence level. Less than 99 % if the samples are too few.
+    /// Confidence level. Less than 99 % if the samples are too few; 0: a range of observations.
     pub level: f64,
 }
 
@@ -30,8 +30,12 @@ impl Interval {
     /// statistical inference", 1927).
     #[must_use]
     pub fn of_proportion(hits: u64, trials: u64) -> Self {
-        let (hits, n) = (hits.min(trials) as f64, trials as f64);
-        if trials == 0 {
+        Self::of_shares(hits.min(trials) as f64, trials as f64)
+    }
+
+    /// The same for numbers of independent trials that are not whole.
+    pub(super) fn of_shares(hits: f64, n: f64) -> Self {
+        if n <= 0.0 {
             return Self { low: 0.0, high: 1.0, level: LEVEL };
         }
         let proportion = hits / n;

@@ -66,10 +66,20 @@ pub(super) fn probability(basis: &Basis<'_>, overflow: &Overflow) -> Option<Esti
     }
     let random = lost(basis).saturating_sub(overflow.packets);
     let trials = sent.saturating_sub(overflow.packets).max(random);
-    Some(Estimate {
-        value: random as f64 / trials as f64,
-        interval: Interval::of_proportion(random, trials),
-    })
+    let value = random as f64 / trials as f64;
+    let effective = trials as f64 / variance_factor(&basis.losses, value);
+    Some(Estimate { value, interval: Interval::of_shares(value * effective, effective) })
+}
+
+/// Factor by which the variance of the number of losses is larger than that of independent ones. In
+/// a Markov chain of two states whose autocorrelation is r, it is (1 + r) / (1 - r).
+fn variance_factor(losses: &Losses, probability: f64) -> f64 {
+    if losses.in_runs == 0 {
+        return 1.0;
+    }
+    let continued = (losses.in_runs - losses.runs) as f64 / losses.in_runs as f64;
+    let correlation = (continued - probability).max(0.0) / (1.0 - probability).max(0.01);
+    (1.0 + correlation) / (1.0 - correlation).max(0.01)
 }
 
 /// Mean number of consecutive lost packets: 1 / (1 - q), where q is the probability that the packet
@@ -84,4 +94,34 @@ pub(super) fn burst(basis: &Basis<'_>, overflow: &Overflow) -> Option<Estimate> 
     let q = continued as f64 / losses.in_runs as f64;
     let interval = Interval::of_proportion(continued, losses.in_runs).map(length);
     Some(Estimate { value: length(q), interval })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{LinkSamples, RoundTrips};
+
+    fn width(runs: u64) -> f64 {
+        let basis = Basis {
+            samples: &LinkSamples::default(),
+            round_trips: &RoundTrips::default(),
+            sender_side: Duration::ZERO,
+            is_at_receiver: false,
+            packets: 10_000,
+            bytes: 15_000_000,
+            losses: Losses { packets: 100, runs, in_runs: 100 },
+            unnecessary: 0,
+            time_unit_nanos: 1,
+        };
+        let estimate = probability(&basis, &Overflow::default()).unwrap();
+        assert_eq!(estimate.value, 0.01);
+        estimate.interval.high - estimate.interval.low
+    }
+
+    #[test]
+    fn losses_in_bursts_have_a_wider_interval() {
+        // Ten bursts of ten packets: a correlation of 0.9, and 19 times the variance.
+        let ratio = width(10) / width(100);
+        assert!((4.0..6.0).contains(&ratio), "{ratio}");
+    }
 }

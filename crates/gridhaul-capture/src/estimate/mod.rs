@@ -30,8 +30,8 @@ pub struct Estimate {
 
 /// Estimate of the link from one connection. Absent values are unknown.
 ///
-/// The level of each interval is 99 %, so that all five hold at the same time in 95 % of the
-/// captures (Bonferroni).
+/// The level of each interval but that of the buffer is 99 %, so that all hold at the same time in
+/// 95 % of the captures (Bonferroni).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LinkEstimate {
     /// Rate of the bottleneck in bit/s, of IP packets: the median of the rates of busy periods with

@@ -89,14 +89,14 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
         return Some("round trips of single segments vary too much for a timer".to_owned());
     }
     // Without the rate of the link, a constant delay may be the transmission of a full segment.
-    let handshake = facts.receiver_side_s.unwrap_or(f64::INFINITY);
+    let receiver_side = facts.sides.map(|[_, receiver]| receiver.as_secs_f64());
+    let handshake = receiver_side.unwrap_or(f64::INFINITY);
     let trip = facts.round_trip_mean_s.unwrap_or(0.0);
     let is_slow = facts.link.rate_bit_per_s.is_none() && trip > 2.0 * handshake + 0.02;
     if limit == Limit::CongestionWindow && is_slow {
         return Some(
             "acknowledgements take longer than the handshake, because of a slow link or because \
-             the \
-             receiver delays them"
+             the receiver delays them"
                 .to_owned(),
         );
     }

@@ -6,6 +6,7 @@ use super::{ConnectionExplanation, Position, Verdict, decide};
 use crate::connection::{Connection, Direction};
 use crate::estimate::Basis;
 use crate::limit::{Account, Counters, Facts, Leg, is_masked};
+use crate::quantity::seconds;
 use crate::{Limit, LinkEstimate, Shares};
 
 /// The capture of a connection.
@@ -14,6 +15,7 @@ pub(crate) struct Context<'a> {
     pub(crate) number: usize,
     /// Time of the first segment of the capture.
     pub(crate) start: Instant,
+    pub(crate) point_number: u32,
     /// Name of the point, and unit of its times in nanoseconds.
     pub(crate) point: (&'a str, u64),
 }
@@ -86,11 +88,18 @@ impl ConnectionExplanation {
                 .each_ref()
                 .map(|direction| direction.messages().to_vec()),
             initial_numbers: connection.handshake().numbers(),
-            receiver_side_s: sides.map(|[_, receiver]| receiver.as_secs_f64()),
+            point_number: context.point_number,
+            last_at: last,
+            sides,
         };
         let is_one_sided = connection.segments().contains(&0);
         explanation.verdict = decide::verdict(&explanation, account, is_one_sided);
         explanation
+    }
+
+    /// Time of the last segment.
+    pub(crate) const fn last_at(&self) -> Instant {
+        self.last_at
     }
 
     /// Names a proxy, whose buffer is the receive window that limits the connection.
@@ -214,13 +223,19 @@ fn notes(connection: &Connection, direction: &Direction, position: Position) -> 
             traffic.missing
         ));
     }
+    let set_back = connection.set_back();
+    if !set_back.is_zero() {
+        notes.push(format!(
+            "the clock of the capture was set back by {}: later times follow those before",
+            seconds(set_back.as_secs_f64())
+        ));
+    }
     let acks = traffic.hop_limits[0];
     let peer = connection.directions()[1 - connection.main_sender()].traffic().hop_limits[1];
     if acks.max > 0 && peer.max > 0 && (acks.max < peer.min || peer.max < acks.min) {
         notes.push(format!(
             "acknowledgements have hop limit {} and data of the same end {}: a proxy on the path \
-             sends \
-             one of them",
+             sends one of them",
             acks.max, peer.max
         ));
     }

@@ -6,7 +6,7 @@ mod position;
 mod table;
 mod text;
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use serde::Serialize;
 
 use crate::limit::{Counters, Leg};
@@ -63,7 +63,7 @@ pub struct ConnectionExplanation {
     pub shares: Shares,
     /// Numbers of the evidence.
     pub counters: Counters,
-    /// Smallest and mean round trip in s.
+    /// Smallest round trip in s.
     pub round_trip_s: Option<f64>,
     /// Mean round trip in s.
     pub round_trip_mean_s: Option<f64>,
@@ -86,7 +86,13 @@ pub struct ConnectionExplanation {
     /// Initial sequence numbers of both ends.
     #[serde(skip)]
     pub(crate) initial_numbers: [Option<u32>; 2],
-    /// Round trip of the handshake between the point and the receiver in s.
+    /// Number of the point of the capture.
     #[serde(skip)]
-    pub(crate) receiver_side_s: Option<f64>,
+    pub(crate) point_number: u32,
+    /// Time of the last segment.
+    #[serde(skip)]
+    pub(crate) last_at: Instant,
+    /// Round trips of the handshake between the point and the sender, and the receiver.
+    #[serde(skip)]
+    pub(crate) sides: Option<[Duration; 2]>,
 }

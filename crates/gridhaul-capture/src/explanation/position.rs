@@ -46,13 +46,11 @@ impl Position {
             Self::Sender => None,
             Self::Receiver => Some(
                 "captured at the receiver: losses show as gaps, the loss of the last segments \
-                 before \
-                 a pause does not show at all, and queueing delays are unknown",
+                 before a pause does not show at all, and queueing delays are unknown",
             ),
             Self::Between { .. } => Some(
                 "captured between both ends, or each direction at another place: the windows of \
-                 the \
-                 sender are reconstructed with the round trip of the handshake",
+                 the sender are reconstructed with the round trip of the handshake",
             ),
             Self::Unknown => Some(
                 "the handshake was not captured: the position is unknown and assumed to be the \

@@ -24,8 +24,7 @@ impl Explanation {
             let _ = writeln!(
                 text,
                 "note: {} packets were captured without their TCP header: capture at least 96 \
-                 bytes \
-                 of each (`tcpdump -s 128`)",
+                 bytes of each (`tcpdump -s 128`)",
                 self.cut_packets
             );
         }
@@ -89,7 +88,7 @@ impl ConnectionExplanation {
         line("timeouts", self.counters.timeouts.to_string());
         let link = &self.link;
         line("rate of the bottleneck", estimate(link.rate_bit_per_s, bit_rate));
-        line("propagation, both ways", estimate(link.round_trip_s, seconds));
+        line("propagation, round trip", estimate(link.round_trip_s, seconds));
         line("loss", estimate(link.loss, |loss| format!("{:.3} %", 100.0 * loss)));
         line(
             "mean burst of losses",
@@ -112,9 +111,12 @@ fn estimate(estimate: Option<Estimate>, text: impl Fn(f64) -> String) -> String 
     estimate.map_or_else(
         || "unknown".to_owned(),
         |Estimate { value, interval }| {
-            let level = 100.0 * interval.level;
             let (low, high) = (text(interval.low), text(interval.high));
-            format!("{} ({low} to {high}, {level:.0} %)", text(value))
+            let level = match interval.level {
+                0.0 => String::new(),
+                level => format!(", {:.0} %", 100.0 * level),
+            };
+            format!("{} ({low} to {high}{level})", text(value))
         },
     )
 }

@@ -8,7 +8,7 @@ use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{LegacyPcapReader, PcapBlockOwned, PcapError, PcapNGReader};
 
 use super::Skipped;
-use super::interface::{Interface, Interfaces};
+use super::interface::{Interface, Interfaces, Source};
 use super::packet::{Packet, Parsed};
 use crate::{CaptureError, CapturedSegment};
 
@@ -25,6 +25,13 @@ pub(super) struct BlockReader {
     reader: Box<dyn PcapReaderIterator + Send>,
     /// Interfaces of the current section.
     interfaces: Vec<Interface>,
+    section: u32,
+}
+
+/// A section of a file.
+struct Section<'a> {
+    file: &'a str,
+    number: u32,
 }
 
 /// A step of reading.
@@ -48,7 +55,7 @@ impl BlockReader {
         let found = source.by_ref().take(24).read_to_end(&mut first);
         let error =
             |message: String, help| CaptureError { file: name.clone(), offset: 0, message, help };
-        found.map_err(|found| error(format!("cannot read: {found}"), CaptureError::FORMAT))?;
+        found.map_err(|found| error(format!("cannot read: {found}"), CaptureError::UNREADABLE))?;
         let format = || error(wrong_format(&first), CaptureError::FORMAT);
         let is_pcapng = first.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
         let whole = std::io::Cursor::new(first.clone()).chain(source);
@@ -68,7 +75,7 @@ impl BlockReader {
             let whole = FullReads(Box::new(whole));
             Box::new(LegacyPcapReader::new(BUFFER, whole).map_err(|_| format())?)
         };
-        Ok(Self { name, reader, interfaces: Vec::new() })
+        Ok(Self { name, reader, interfaces: Vec::new(), section: 0 })
     }
 
     /// Offset of the next block.
@@ -87,13 +94,7 @@ impl BlockReader {
                 Step::Segment(segment) => return Ok(Some(segment)),
                 Step::Skipped => {}
                 Step::End => return Ok(None),
-                Step::Refill => {
-                    if self.reader.refill().is_err() {
-                        return Err(
-                            self.error("cannot read the file".into(), CaptureError::DAMAGED)
-                        );
-                    }
-                }
+                Step::Refill => self.refill()?,
                 Step::Grow => {
                     let size = (self.reader.data().len() * 2).max(2 * BUFFER);
                     if size > BLOCK_MAX {
@@ -101,10 +102,16 @@ impl BlockReader {
                         return Err(self.error(message, CaptureError::DAMAGED));
                     }
                     self.reader.grow(size);
-                    let _ = self.reader.refill();
+                    self.refill()?;
                 }
             }
         }
+    }
+
+    fn refill(&mut self) -> Result<(), CaptureError> {
+        let is_read = self.reader.refill().is_ok();
+        let unreadable = || self.error("cannot read the file".into(), CaptureError::UNREADABLE);
+        is_read.then_some(()).ok_or_else(unreadable)
     }
 
     fn step(
@@ -120,7 +127,18 @@ impl BlockReader {
         let rest = self.reader.data().len();
         let (consumed, step) = match self.reader.next() {
             Ok((consumed, block)) => {
-                let step = handle_block(&block, &mut self.interfaces, points, name, skipped);
+                if matches!(block, PcapBlockOwned::NG(Block::SectionHeader(_))) {
+                    self.section += 1;
+                    self.interfaces.clear();
+                }
+                let interfaces = &mut self.interfaces;
+                let step = handle_block(
+                    &block,
+                    interfaces,
+                    points,
+                    &Section { file: name, number: self.section },
+                    skipped,
+                );
                 (consumed, step.map_err(|(message, help)| error(message, help))?)
             }
             Err(PcapError::Eof) => return Ok(Step::End),
@@ -135,7 +153,7 @@ impl BlockReader {
             Err(PcapError::Incomplete(_)) => return Ok(Step::Refill),
             Err(PcapError::BufferTooSmall) => return Ok(Step::Grow),
             Err(PcapError::ReadError) => {
-                return Err(error("cannot read the file".into(), CaptureError::DAMAGED));
+                return Err(error("cannot read the file".into(), CaptureError::UNREADABLE));
             }
             Err(_) => {
                 let message = "expected a block of pcapng or a record of pcap".to_owned();
@@ -156,13 +174,15 @@ fn handle_block(
     block: &PcapBlockOwned<'_>,
     interfaces: &mut Vec<Interface>,
     points: &mut Interfaces,
-    file: &str,
+    section: &Section<'_>,
     skipped: &mut Skipped,
 ) -> Result<Step, (String, &'static str)> {
     let missing = |number: u32| {
         let message = format!("a packet of interface {number}, which the file does not describe");
         (message, CaptureError::DAMAGED)
     };
+    let source =
+        |interface, index| Source { file: section.file, interface, index, section: section.number };
     let (interface, units, data, original) = match block {
         PcapBlockOwned::LegacyHeader(header) => {
             let units = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
@@ -171,7 +191,7 @@ fn handle_block(
                 link_type: header.network.0 & 0xffff,
                 units,
                 offset_secs: 0,
-                point: points.add(file, units),
+                point: points.add(&source(None, 0), units),
                 snapshot: header.snaplen,
             });
             return Ok(Step::Skipped);
@@ -181,20 +201,17 @@ fn handle_block(
             let units = u64::from(record.ts_sec) * interface.units + u64::from(record.ts_usec);
             (interface, units, record.data, record.origlen)
         }
-        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
-            interfaces.clear();
-            return Ok(Step::Skipped);
-        }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
             let units = description.ts_resolution().filter(|units| *units > 0);
             let unknown = || ("an unknown unit of times".to_owned(), CaptureError::DAMAGED);
             let units = units.ok_or_else(unknown)?;
-            let name = description.if_name().and_then(Result::ok).unwrap_or(file);
+            let interface = description.if_name().and_then(Result::ok);
+            let source = source(interface, interfaces.len());
             interfaces.push(Interface {
                 link_type: description.linktype.0,
                 units,
                 offset_secs: description.if_tsoffset,
-                point: points.add(name, units),
+                point: points.add(&source, units),
                 snapshot: description.snaplen,
             });
             return Ok(Step::Skipped);

@@ -34,6 +34,7 @@ pub(super) enum Parsed<'a> {
 pub(super) struct Tcp<'a> {
     addresses: [IpAddr; 2],
     hop_limit: u8,
+    device: u32,
     packet: u32,
     payload: u32,
     /// The header, possibly without its last options.
@@ -95,6 +96,19 @@ impl<'a> Packet<'a> {
         }
     }
 
+    /// The device and the type of the packet, of which the header of a cooked capture has one or
+    /// both: copies of a packet at several devices differ by them.
+    fn device(self) -> u32 {
+        let byte = |at: usize| u32::from(self.data.get(at).copied().unwrap_or(0));
+        match self.link_type {
+            LINUX_COOKED => 1 + byte(1),
+            LINUX_COOKED_V2 => {
+                1 + (byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(10)).min(u32::MAX - 1)
+            }
+            _ => 0,
+        }
+    }
+
     /// The IP packet that begins at this byte.
     fn ip(self, at: usize) -> Parsed<'a> {
         let Some(data) = self.data.get(at..).filter(|data| !data.is_empty()) else {
@@ -142,6 +156,7 @@ impl<'a> Packet<'a> {
         Parsed::Tcp(Tcp {
             addresses: [ip.source_addr(), ip.destination_addr()],
             hop_limit,
+            device: self.device(),
             packet: packet as u32,
             payload: (end - headers) as u32,
             header: &tcp[..header_len.min(tcp.len())],
@@ -163,6 +178,7 @@ impl Tcp<'_> {
         CapturedSegment {
             at,
             point,
+            device: self.device,
             source: SocketAddr::new(source, half(0)),
             destination: SocketAddr::new(destination, half(2)),
             seq: word(4),

@@ -26,8 +26,7 @@ pub(super) fn evidence(facts: &Facts<'_>) -> String {
         .map_or(String::new(), |window| format!(" with a receive window of {window} B"));
     format!(
         "{phase}the sender waited for acknowledgements in {} of {}, although it had data and no \
-         loss \
-         had occurred; {flight}{window}",
+         loss had occurred; {flight}{window}",
         percent(facts.shares.of(Limit::CongestionWindow)),
         seconds(facts.transfer_s),
     )

@@ -21,8 +21,7 @@ pub(super) fn evidence(facts: &Facts<'_>) -> String {
     let rate = counters.lost_packets as f64 / counters.packets.max(1) as f64;
     format!(
         "{} of {} packets were lost ({:.2} %); their repair and the congestion window after them \
-         took \
-         {} of {}, in which the link was not busy",
+         took {} of {}, in which the link was not busy",
         counters.lost_packets,
         counters.packets,
         100.0 * rate,

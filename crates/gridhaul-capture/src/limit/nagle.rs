@@ -31,9 +31,8 @@ pub(super) fn evidence(facts: &Facts<'_>) -> String {
         String::new()
     };
     format!(
-        "{} short segments waited for the acknowledgement of the one before{delayed}; these \
-         waits took \
-         {} of {}",
+        "{} short segments waited for the acknowledgement of the one before{delayed}; these waits \
+         took {} of {}",
         counters.nagle_waits,
         percent(facts.shares.of(Limit::Nagle)),
         seconds(facts.transfer_s),

@@ -16,8 +16,7 @@ pub(super) fn evidence(facts: &Facts<'_>) -> String {
     });
     format!(
         "the same connection has other sequence numbers at the other point: a proxy divides it. \
-         Its \
-         receive window was full in {}, while it forwarded the data by {other}",
+         Its receive window was full in {}, while it forwarded the data by {other}",
         percent(facts.shares.of(Limit::Proxy)),
     )
 }

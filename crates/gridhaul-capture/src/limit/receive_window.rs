@@ -25,14 +25,12 @@ pub(super) fn evidence(facts: &Facts<'_>) -> String {
         0 => String::new(),
         count => format!(
             "; {count} windows of zero: the receiving application, or a proxy, reads more slowly \
-             than \
-             data arrives"
+             than data arrives"
         ),
     };
     format!(
         "the bytes in flight filled the receive window{window} in {} of the {} from the first to \
-         the \
-         last data{zero}",
+         the last data{zero}",
         percent(facts.shares.of(Limit::ReceiveWindow)),
         seconds(facts.transfer_s),
     )

@@ -17,9 +17,8 @@ pub(super) fn claim(wait: &Wait, remaining: Duration) -> Duration {
 pub(super) fn evidence(facts: &Facts<'_>) -> String {
     let counters = facts.counters;
     format!(
-        "{} retransmissions followed a timer and not acknowledgements; these waits took {} of \
-         {}, the \
-         longest {}",
+        "{} retransmissions followed a timer and not acknowledgements; these waits took {} of {}, \
+         the longest {}",
         counters.timeouts,
         percent(facts.shares.of(Limit::Timeout)),
         seconds(facts.transfer_s),

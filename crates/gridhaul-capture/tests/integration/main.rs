@@ -4,4 +4,6 @@ mod causes;
 mod files;
 mod kernel;
 mod links;
+mod recording;
+mod recordings;
 mod support;

@@ -1,5 +1,6 @@
 //! Data of the sender: new data, retransmissions, and the waits between them.
 
+use gridhaul_core::tcp::Flags;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Direction, Previous};
@@ -12,21 +13,23 @@ const WINDOW_UNIT: u64 = 256;
 
 impl Direction {
     pub(in crate::connection) fn handle_data(&mut self, segment: &CapturedSegment) {
-        self.last = Some(*segment);
         self.traffic.hop_limits[1].add(segment.hop_limit);
+        // SYN occupies the first sequence number, and may have data (RFC 7413).
+        let first = segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
         if !self.started {
-            self.start(segment.seq);
+            self.start(first);
         }
-        let Some(start) = self.offset(segment.seq) else { return };
+        let Some(start) = self.offset(first) else { return };
         let end = start + u64::from(segment.payload);
         self.has_timestamps |= segment.timestamps.is_some();
         let echo = segment.timestamps.map(|(_, echo)| echo);
         let mss = self.mss();
         self.sender.advance(segment.at, echo, mss);
-        // A probe of a closed window (RFC 9293, section 3.8.6.1) or a keep-alive has no new data.
-        let is_probe =
-            segment.payload == 1 && (end <= self.sender.next || self.sender.is_closed(1));
-        if is_probe {
+        // A probe of a closed window (RFC 9293, section 3.8.6.1) or a keep-alive, whose byte has
+        // been acknowledged, has no new data.
+        let is_outstanding = self.outstanding.at(start).is_some_and(|sent| sent.start <= start);
+        let is_keep_alive = end <= self.sender.next && !is_outstanding;
+        if segment.payload == 1 && (is_keep_alive || self.sender.is_closed(1)) {
             return;
         }
         let payload = u64::from(segment.payload);
@@ -110,7 +113,7 @@ impl Direction {
             // A retransmission arrives a round trip after the gap, and a reordered packet sooner.
             let round_trip = self.round_trips.base().unwrap_or_default() + self.sender.delay;
             if at.since(gap.at) < round_trip.mul_f64(0.5) && self.duplicate_acks < 3 {
-                self.outstanding.reorder(start, at);
+                self.outstanding.reorder(start, end, at);
                 self.traffic.reordered += 1;
                 return;
             }

@@ -39,8 +39,6 @@ pub(crate) struct Direction {
     messages: Messages,
     /// Time and payload of the last segment with data.
     last_data: Option<(Instant, u64)>,
-    /// The last segment, for copies of it.
-    last: Option<CapturedSegment>,
     previous: Option<Previous>,
     previous_excess: Duration,
     /// End of the data that was outstanding when the last loss was noticed.
@@ -98,16 +96,6 @@ impl Direction {
     }
     pub(in crate::connection) const fn is_finished(&self) -> bool {
         self.finished
-    }
-
-    /// Whether a segment is the previous one after a router.
-    pub(in crate::connection) fn is_routed_copy(&self, segment: &CapturedSegment) -> bool {
-        self.last.is_some_and(|last| {
-            last.hop_limit != segment.hop_limit
-                && (last.seq, last.ack, last.payload) == (segment.seq, segment.ack, segment.payload)
-                && (last.flags, last.timestamps) == (segment.flags, segment.timestamps)
-                && segment.at.since(last.at) < Duration::from_millis(1)
-        })
     }
 
     /// Payload of a full-sized segment.
