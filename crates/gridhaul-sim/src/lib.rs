@@ -36,6 +36,7 @@ mod row_counters;
 mod run;
 mod session;
 mod stacks;
+mod timing_wheel;
 mod waiting_message;
 mod world;
 

@@ -67,10 +67,20 @@ impl World {
             }
         };
         self.net.events.schedule(Target::App(flow_index), next);
-        // In a dialogue, the message that is ready may be the response of the `to` end.
-        for end in [FlowEnd::From, FlowEnd::To] {
-            self.transmit_ready(now, EndId::of(flow_index, end));
+        self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
+        if self.is_active_at_to_end(now, flow_index) {
+            self.transmit_ready(now, EndId::of(flow_index, FlowEnd::To));
         }
+    }
+
+    /// Whether the `to` end may have something to send when its application has an event: in a
+    /// dialogue, the message that is ready may be the response, and a timer may expire now.
+    fn is_active_at_to_end(&self, now: Instant, flow_index: u32) -> bool {
+        let app = self.flows[flow_index as usize].app.as_ref();
+        app.is_some_and(|app| app.watch_response().is_some())
+            || self.net.events.may_be_due(EndId::of(flow_index, FlowEnd::To), now)
+            || self.aggregators.upstream_after(flow_index).is_some()
+            || self.event_logs.is_active()
     }
 
     /// Messages of a recorded trace are ready.

@@ -324,11 +324,16 @@ impl World {
                 break connection.next_deadline();
             }
         };
-        self.net.events.schedule(Target::End(end), deadline);
+        let sends_upstream = self.aggregators.sends_from(end);
+        self.net.events.schedule_end(end, deadline, || {
+            let is_observed =
+                is_logged || self.external.is_active() || self.counters.loss_causes.is_active();
+            !(in_burst || sends_upstream || is_observed)
+        });
         if is_logged && let Ends::Tcp(ends) = &self.flows[end.flow() as usize].ends {
             self.event_logs.on_polled(now, end, &ends[side], None);
         }
-        if self.aggregators.sends_from(end) {
+        if sends_upstream {
             self.on_upstream_transmitted(now, end.flow());
         }
     }

@@ -1,0 +1,111 @@
+//! Lists of entries, in blocks of a common array.
+//!
+//! With a vector for each slot, every slot would keep memory for its maximum number of entries.
+
+/// Lists of entries, which have no order.
+#[derive(Debug, Clone)]
+pub(super) struct EntryLists {
+    blocks: Vec<Block>,
+    /// First block of each list, the only one with free places; [`NO_BLOCK`] of an empty list.
+    first: Vec<u32>,
+    /// First block that belongs to no list.
+    free: u32,
+}
+
+/// Some entries of a list: four cache lines.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    entries: [u128; BLOCK_LEN],
+    len: u32,
+    next: u32,
+}
+
+const BLOCK_LEN: usize = 15;
+const NO_BLOCK: u32 = u32::MAX;
+
+/// Entries that were removed from a list.
+#[derive(Debug)]
+pub(super) struct RemovedBlock(Block);
+
+impl EntryLists {
+    /// This many empty lists.
+    pub(super) fn new(count: usize) -> Self {
+        Self { blocks: Vec::new(), first: vec![NO_BLOCK; count], free: NO_BLOCK }
+    }
+
+    /// Adds an entry to a list.
+    #[inline]
+    pub(super) fn push(&mut self, list: usize, entry: u128) {
+        let first = self.first[list] as usize;
+        if let Some(block) = self.blocks.get_mut(first)
+            && let Some(place) = block.entries.get_mut(block.len as usize)
+        {
+            *place = entry;
+            block.len += 1;
+            return;
+        }
+        self.push_to_new_block(list, entry);
+    }
+
+    /// Removes some entries of a list; `None` if the list is empty.
+    #[inline]
+    pub(super) fn take_block(&mut self, list: usize) -> Option<RemovedBlock> {
+        let first = self.first[list];
+        let block = self.blocks.get_mut(first as usize)?;
+        let removed = *block;
+        block.next = self.free;
+        self.free = first;
+        self.first[list] = removed.next;
+        Some(RemovedBlock(removed))
+    }
+
+    #[inline(never)]
+    fn push_to_new_block(&mut self, list: usize, entry: u128) {
+        let mut block = Block { entries: [0; BLOCK_LEN], len: 1, next: self.first[list] };
+        block.entries[0] = entry;
+        if let Some(free) = self.blocks.get_mut(self.free as usize) {
+            self.first[list] = std::mem::replace(&mut self.free, free.next);
+            *free = block;
+        } else {
+            self.first[list] = u32::try_from(self.blocks.len()).unwrap_or(NO_BLOCK);
+            assert!(self.first[list] != NO_BLOCK, "the blocks would not fit into memory");
+            self.blocks.push(block);
+        }
+    }
+}
+
+impl RemovedBlock {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, u128> {
+        self.0.entries[..self.0.len as usize].iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(lists: &mut EntryLists, list: usize) -> Vec<u128> {
+        let blocks = std::iter::from_fn(|| lists.take_block(list));
+        let mut entries: Vec<_> =
+            blocks.flat_map(|block| block.iter().copied().collect::<Vec<_>>()).collect();
+        entries.sort_unstable();
+        entries
+    }
+
+    #[test]
+    fn lists_are_independent_and_reuse_blocks() {
+        let mut lists = EntryLists::new(2);
+        for round in 0..3 {
+            for entry in 0..100 {
+                lists.push((entry % 2) as usize, entry);
+            }
+            assert_eq!(take(&mut lists, 0), (0..100).step_by(2).collect::<Vec<_>>());
+            lists.push(0, round);
+            assert_eq!(take(&mut lists, 1), (1..100).step_by(2).collect::<Vec<_>>());
+            assert_eq!(take(&mut lists, 0), [round]);
+            assert!(lists.take_block(0).is_none());
+        }
+        // Two lists of 50 entries need four blocks each.
+        assert_eq!(lists.blocks.len(), 8);
+    }
+}

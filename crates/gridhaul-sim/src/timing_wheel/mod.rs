@@ -1,0 +1,249 @@
+//! The queue of all events but those of links: a hierarchical timing wheel (Varghese and Lauck,
+//! "Hashed and hierarchical timing wheels", SOSP 1987, scheme 7) with a heap for the next events.
+//!
+//! Each of a million meters has timers seconds or minutes ahead. In a heap, an insertion and a
+//! removal read a cache line at each of its levels. Here, an entry is appended to a slot, and it
+//! moves to a finer slot a few times while its time approaches; only the entries of one tick are
+//! ordered, by a small heap.
+
+mod entry_lists;
+
+use gridhaul_scenario::units::Instant;
+
+use self::entry_lists::EntryLists;
+use crate::heap::{Heap, NOTHING};
+
+/// Entries in order of their values. The upper half of an entry is its time in nanoseconds.
+#[derive(Debug, Clone)]
+pub(crate) struct TimingWheel {
+    /// The entries before `horizon`.
+    near: Heap,
+    /// First tick whose entries are in slots.
+    horizon: u64,
+    /// The slots of all levels. A slot of the first level has the entries of a tick, and a slot of
+    /// each other level those of a whole level below it: a tick is a number of one digit for each
+    /// level, and an entry is in the level of the highest digit that differs from `horizon`.
+    slots: EntryLists,
+    /// The slots with entries of each level, as bits.
+    occupied: [u64; LEVELS],
+}
+
+/// Length of a tick in nanoseconds, as a shift: about a millisecond. It is short compared with the
+/// timers of TCP, and an event of a link seldom passes the end of a tick.
+const TICK_SHIFT: u32 = 20;
+/// Bits of a digit: the slots of a level are the bits of an integer.
+const DIGIT_BITS: u32 = 6;
+const SLOTS: usize = 1 << DIGIT_BITS;
+/// Levels whose digits cover every time.
+const LEVELS: usize = (u64::BITS - TICK_SHIFT).div_ceil(DIGIT_BITS) as usize;
+
+impl TimingWheel {
+    /// A wheel without entries.
+    pub(crate) fn new() -> Self {
+        Self {
+            near: Heap::default(),
+            horizon: 0,
+            slots: EntryLists::new(LEVELS * SLOTS),
+            occupied: [0; LEVELS],
+        }
+    }
+
+    /// The first entry, if its time is `limit` or earlier; otherwise any later entry, or
+    /// [`NOTHING`].
+    #[inline]
+    pub(crate) fn first_until(&mut self, limit: Instant) -> u128 {
+        let first = self.near.first();
+        if first == NOTHING && self.horizon <= tick(limit) { self.advance(limit) } else { first }
+    }
+
+    /// Removes the entry that [`first_until`](Self::first_until) has just returned.
+    #[inline]
+    pub(crate) const fn take_first(&mut self) {
+        self.near.take_first();
+    }
+
+    /// Adds an entry of any time, also of one that has passed.
+    #[inline]
+    pub(crate) fn push(&mut self, entry: u128) {
+        if tick_of(entry) < self.horizon {
+            self.near.push(entry);
+        } else {
+            self.push_to_slot(entry);
+        }
+    }
+
+    fn push_to_slot(&mut self, entry: u128) {
+        let tick = tick_of(entry);
+        let level = (tick ^ self.horizon).checked_ilog2().unwrap_or(0) / DIGIT_BITS;
+        let (level, slot) = (level as usize, digit(tick, level));
+        self.occupied[level] |= 1 << slot;
+        self.slots.push(level * SLOTS + slot, entry);
+    }
+
+    /// Without entries before `horizon`: moves those of the next tick to the heap, if that tick
+    /// begins at or before `limit`. Returns the first of them.
+    ///
+    /// `horizon` does not move further than necessary: entries before it are ordered by the heap,
+    /// which is slow if they are many.
+    #[inline(never)]
+    fn advance(&mut self, limit: Instant) -> u128 {
+        let last = tick(limit);
+        while let Some(begin) = self.first_occupied() {
+            if begin > last {
+                self.move_horizon(last + 1);
+                return NOTHING;
+            }
+            self.move_horizon(begin);
+            let slot = digit(begin, 0);
+            if self.occupied[0] & 1 << slot != 0 {
+                self.occupied[0] &= !(1 << slot);
+                while let Some(block) = self.slots.take_block(slot) {
+                    block.iter().for_each(|&entry| self.near.push(entry));
+                }
+                self.move_horizon(begin + 1);
+                return self.near.first();
+            }
+        }
+        if limit != Instant::NEVER {
+            self.move_horizon(last + 1);
+        }
+        NOTHING
+    }
+
+    /// The first tick of the first slot with entries.
+    fn first_occupied(&self) -> Option<u64> {
+        // All entries of a level are before those of the levels above.
+        let level = self.occupied.iter().position(|slots| *slots != 0)?;
+        let slot = u64::from(self.occupied[level].trailing_zeros());
+        let shift = level as u32 * DIGIT_BITS;
+        Some((self.horizon >> shift >> DIGIT_BITS << DIGIT_BITS | slot) << shift)
+    }
+
+    /// Moves `horizon` to a tick that is not after the first slot with entries, and the entries of
+    /// the slots that begin there to the levels below.
+    fn move_horizon(&mut self, to: u64) {
+        self.horizon = to;
+        for level in 1..LEVELS as u32 {
+            if to.trailing_zeros() < level * DIGIT_BITS {
+                return;
+            }
+            let slot = digit(to, level);
+            let level = level as usize;
+            if self.occupied[level] & 1 << slot != 0 {
+                self.occupied[level] &= !(1 << slot);
+                while let Some(block) = self.slots.take_block(level * SLOTS + slot) {
+                    block.iter().for_each(|&entry| self.push_to_slot(entry));
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+const fn tick(at: Instant) -> u64 {
+    at.as_nanos() >> TICK_SHIFT
+}
+
+#[inline]
+const fn tick_of(entry: u128) -> u64 {
+    (entry >> (u64::BITS + TICK_SHIFT)) as u64
+}
+
+/// The digit of a tick at a level.
+#[inline]
+const fn digit(tick: u64, level: u32) -> usize {
+    (tick >> (level * DIGIT_BITS)) as usize % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A step of a simulation.
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// An event is scheduled this long after the present, or before it.
+        Push { after: u64, is_past: bool },
+        /// The events of this time are handled, at most this many of them.
+        Pop { time: u64, count: usize },
+    }
+
+    /// Times from nanoseconds to centuries, often close to the ends of slots.
+    fn times() -> impl Strategy<Value = u64> {
+        let near_power = (0_u32..62, -2_i64..3)
+            .prop_map(|(bits, offset)| (1_u64 << bits).saturating_add_signed(offset));
+        prop_oneof![
+            (0_u32..62).prop_flat_map(|bits| 0..1_u64 << bits),
+            near_power,
+            0_u64..5_000_000
+        ]
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let push = (times(), prop::bool::weighted(0.05))
+            .prop_map(|(after, is_past)| Step::Push { after, is_past });
+        let pop = (times(), 1_usize..6).prop_map(|(time, count)| Step::Pop { time, count });
+        prop::collection::vec(prop_oneof![2 => push, 1 => pop], 1..400)
+    }
+
+    /// The first entry until a limit, as a binary heap finds it.
+    fn first_until(heap: &BinaryHeap<Reverse<u128>>, limit: u64) -> Option<u128> {
+        heap.peek().map(|first| first.0).filter(|first| (first >> 64) as u64 <= limit)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn entries_leave_in_the_order_of_a_binary_heap(steps in steps()) {
+            let (mut wheel, mut heap) = (TimingWheel::new(), BinaryHeap::new());
+            let mut now = 0_u64;
+            for (number, step) in (0_u128..).zip(steps) {
+                let (limit, count) = match step {
+                    Step::Push { after, is_past } => {
+                        let at =
+                            if is_past { now.saturating_sub(after) } else { now.saturating_add(after) };
+                        // Entries of the same time are in the order of their sequence numbers.
+                        let entry = u128::from(at.min(u64::MAX - 1)) << 64 | number;
+                        wheel.push(entry);
+                        heap.push(Reverse(entry));
+                        continue;
+                    }
+                    Step::Pop { time, count } => (now.saturating_add(time), count),
+                };
+                for _ in 0..count {
+                    let expected = first_until(&heap, limit);
+                    let first = wheel.first_until(Instant::from_nanos(limit));
+                    let found = (first >> 64) as u64 <= limit && first != NOTHING;
+                    prop_assert_eq!(found.then_some(first), expected);
+                    let Some(entry) = expected else { break };
+                    wheel.take_first();
+                    heap.pop();
+                    now = now.max((entry >> 64) as u64);
+                }
+            }
+            while let Some(Reverse(entry)) = heap.pop() {
+                prop_assert_eq!(wheel.first_until(Instant::NEVER), entry);
+                wheel.take_first();
+            }
+            prop_assert_eq!(wheel.first_until(Instant::NEVER), NOTHING);
+        }
+    }
+
+    /// A packet every microsecond beside a timer of a minute: the horizon follows the packets, so
+    /// that timers in between are not in the heap.
+    #[test]
+    fn the_horizon_stays_close_to_the_limit() {
+        let mut wheel = TimingWheel::new();
+        wheel.push(60_000_000_000 << 64);
+        for micros in 0..10_000 {
+            let limit = Instant::from_nanos(micros * 1_000);
+            assert_eq!(wheel.first_until(limit), NOTHING);
+            assert_eq!(wheel.horizon, tick(limit) + 1);
+        }
+    }
+}
