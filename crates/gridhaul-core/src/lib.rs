@@ -8,6 +8,7 @@ pub mod link;
 pub mod load;
 pub mod pep;
 pub mod random;
+mod rounding;
 pub mod tcp;
 pub mod wire;
 

@@ -14,6 +14,8 @@ use gridhaul_scenario::units::{Duration, Probability};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::rounding::round_to_u64;
+
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct RandomStream(Pcg64Mcg);
@@ -176,7 +178,7 @@ pub(crate) fn splitmix64(state: u64) -> u64 {
 }
 
 fn nanos(nanos: f64) -> Duration {
-    Duration::from_nanos(nanos.round().min(Duration::MAX.as_nanos() as f64) as u64)
+    Duration::from_nanos(round_to_u64(nanos.min(Duration::MAX.as_nanos() as f64)))
 }
 
 /// Natural logarithm of a normal number above zero, to about one unit in the last place and the

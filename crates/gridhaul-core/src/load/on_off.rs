@@ -99,10 +99,18 @@ fn bits_per_sec(keys: &scenario::OnOff) -> u64 {
 
 /// Generation time of a message; at least a nanosecond, so that time advances.
 fn spacing(keys: &scenario::OnOff, carry: &mut u64) -> Duration {
-    let rate = u128::from(bits_per_sec(keys));
+    let rate = bits_per_sec(keys);
     let work = u128::from(keys.size.get()) * 8_000_000_000 + u128::from(*carry);
-    *carry = (work % rate) as u64;
-    Duration::from_nanos(u64::try_from(work / rate).unwrap_or(u64::MAX >> 1).max(1))
+    // A division of 64 bits takes a tenth of the time.
+    let nanos = if let Ok(work) = u64::try_from(work) {
+        *carry = work % rate;
+        work / rate
+    } else {
+        let rate = u128::from(rate);
+        *carry = (work % rate) as u64;
+        u64::try_from(work / rate).unwrap_or(u64::MAX >> 1)
+    };
+    Duration::from_nanos(nanos.max(1))
 }
 
 #[cfg(test)]

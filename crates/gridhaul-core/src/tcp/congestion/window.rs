@@ -1,6 +1,7 @@
 //! The congestion window and its arithmetic (RFC 5681), shared by Reno and related algorithms.
 
 use crate::coverage_mark::mark;
+use crate::rounding::floor;
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::{AlgorithmRules, HalvingBasis};
@@ -137,7 +138,7 @@ impl Window {
     /// Rounds down to whole segments, at least one; in bytes.
     #[inline]
     fn rounded_down(&self, bytes: f64) -> f64 {
-        ((bytes / self.mss()).floor() * self.mss()).max(self.mss())
+        (floor(bytes / self.mss()) * self.mss()).max(self.mss())
     }
 
     /// Deducts bytes, down to one segment.

@@ -256,6 +256,12 @@ impl RetransmissionQueue {
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
+    /// The segment at an index in the queue.
+    #[inline]
+    pub(crate) fn segment_mut(&mut self, index: usize) -> Option<&mut OutstandingSegment> {
+        self.ring.get_mut(index)
+    }
+
     /// Start and end of each segment that is marked lost and not yet retransmitted.
     pub(crate) fn lost_segments(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ring.iter().filter(|sent| sent.lost).map(|sent| (sent.start, sent.end()))

@@ -162,20 +162,22 @@ impl Sender {
         self.window_limited = false;
     }
 
-    /// A full segment of new data, if the windows allow it and it is neither the first outstanding
-    /// segment nor the last before FIN. `None` where the general path decides.
+    /// A full segment of new data, if the windows allow it and it is not the last before FIN. `None`
+    /// where the general path decides.
     #[inline]
     pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
         let may_send = self.is_in_common_state()
-            && out > 0
-            && out + mss <= u64::from(self.window)
+            && (out == 0 || out + mss <= u64::from(self.window))
             && self.duplicates == 0
             && self.queue.has_no_sacked_or_lost()
             && self.next + mss <= self.written - u64::from(self.closed)
             && self.next + mss <= self.edge();
         if !may_send {
             return None;
+        }
+        if out == 0 {
+            self.begin_flight(now, params);
         }
         let range = SendRange { start: self.next, len: params.mss };
         self.queue.push_sent(range.start, range.len, now);

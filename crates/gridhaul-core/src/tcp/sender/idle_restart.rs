@@ -1,22 +1,33 @@
 //! Congestion window after an idle period.
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Sender;
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::IdleRestart;
 
 impl Sender {
+    /// Data is about to be sent and none is outstanding.
+    pub(super) fn begin_flight(&mut self, now: Instant, params: &StackParams) {
+        self.restart_after_idle(now, params);
+        self.stop_persist_timer(params);
+    }
+
     /// RFC 5681, section 4.1: slow start again after an idle period longer than the RTO.
     #[inline]
     pub(super) fn restart_after_idle(&mut self, now: Instant, params: &StackParams) {
         // In ns-2, SYN is a packet like any other: its acknowledgement starts the timer.
         let begun =
             self.next > 1 || params.policy.syn_counts_as_data && self.last_sent > Instant::ZERO;
-        let idle = params.restart_after_idle && begun;
-        if idle && now.since(self.last_sent) > self.rtt.rto(params) {
+        let idle = now.since(self.last_sent);
+        let is_continuous = idle.is_zero() && !params.policy.timer_runs_while_idle;
+        if !params.restart_after_idle || !begun || is_continuous {
+            return;
+        }
+        let mut rto = self.rtt.rto(params);
+        if idle > rto {
             match params.policy.idle_restart {
-                IdleRestart::OneSegment => self.restart_from_one_segment(now, params),
+                IdleRestart::OneSegment => rto = self.restart_from_one_segment(now, rto, params),
                 IdleRestart::Decay => self.decay_window(now, params),
                 IdleRestart::InitialWindow => {
                     self.congestion.on_idle_restart(now, params.initial_window);
@@ -24,8 +35,8 @@ impl Sender {
             }
             self.refresh_window();
         }
-        if params.policy.timer_runs_while_idle && idle {
-            self.rto_at = self.last_sent + self.rtt.rto(params);
+        if params.policy.timer_runs_while_idle {
+            self.rto_at = self.last_sent + rto;
         }
     }
 
@@ -35,18 +46,35 @@ impl Sender {
     /// treats each expiration as a timeout: it reduces the threshold and backs off, and the segment
     /// that is sent now does not restart the timer, which therefore often expires before the
     /// acknowledgement can arrive (`VegasTcpAgent::timeout, output`).
-    #[cold]
-    fn restart_from_one_segment(&mut self, now: Instant, params: &StackParams) {
+    ///
+    /// `rto` is the timeout. Returns the timeout afterwards.
+    fn restart_from_one_segment(
+        &mut self,
+        now: Instant,
+        mut rto: Duration,
+        params: &StackParams,
+    ) -> Duration {
         self.recovery.on_timeout(self.next);
         self.duplicates = 0;
         if !params.policy.timer_runs_while_idle {
             self.congestion.on_idle_restart(now, params.mss);
-            return;
+            return rto;
         }
-        while self.last_sent + self.rtt.rto(params) <= now {
-            self.last_sent += self.rtt.rto(params);
-            self.reduce_for_timeout(self.last_sent, params);
+        let mut expirations = 0;
+        while self.last_sent + rto <= now {
+            self.last_sent += rto;
             self.rtt.back_off(params);
+            rto = self.rtt.rto(params);
+            expirations += 1;
+            if expirations == 1 {
+                self.reduce_for_timeout(self.last_sent, params);
+            }
         }
+        if expirations > 1 {
+            // The second reduction leaves the minimum of window and threshold; further ones change
+            // only the time of the reduction.
+            self.reduce_for_timeout(self.last_sent, params);
+        }
+        rto
     }
 }

@@ -74,9 +74,9 @@ impl Sender {
     /// The next lost segment, if the window allows it.
     fn retransmission(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let in_flight = self.in_flight();
-        let len = self.queue.next_lost()?.1.len;
+        let (index, sent) = self.queue.next_lost()?;
         if !self.force_retransmit {
-            let needed = in_flight + u64::from(len.min(params.mss));
+            let needed = in_flight + u64::from(sent.len.min(params.mss));
             let full = needed > u64::from(self.window) + self.fin_in_flight() && in_flight > 0;
             // A lost segment that waits for the congestion window counts as use of it, like new
             // data.
@@ -88,7 +88,7 @@ impl Sender {
                 return None;
             }
         }
-        let (index, sent) = self.queue.next_lost()?;
+        let sent = self.queue.segment_mut(index)?;
         sent.lost = false;
         sent.transmits = sent.transmits.saturating_add(1);
         sent.sent_at = now;
@@ -261,9 +261,8 @@ impl Sender {
     #[inline(always)]
     pub(super) fn note_sent(&mut self, now: Instant, range: SendRange, params: &StackParams) {
         let nothing_out = self.una == self.next;
-        if nothing_out && !params.policy.timer_runs_while_idle {
-            // A timer that still runs is the persist timer of a window that has opened since.
-            self.rto_at = Instant::NEVER;
+        if nothing_out {
+            self.stop_persist_timer(params);
         }
         if let Some(rate) = self.optional.rate_mut() {
             rate.on_sent(now, nothing_out);
@@ -281,6 +280,15 @@ impl Sender {
         self.congestion.on_sent(now, self.next, in_flight);
         self.after_sending(now, range, params);
         self.postpone_tail_loss_probe(now, params);
+    }
+
+    /// A timer that still runs when data is sent and none is outstanding is the persist timer of a
+    /// window that has opened since.
+    #[inline]
+    pub(super) const fn stop_persist_timer(&mut self, params: &StackParams) {
+        if !params.policy.timer_runs_while_idle {
+            self.rto_at = Instant::NEVER;
+        }
     }
 
     /// Starts to time the segment just sent, where one segment at a time is timed and none is in

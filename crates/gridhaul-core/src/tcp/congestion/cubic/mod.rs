@@ -16,6 +16,7 @@ use self::cube::cube_root;
 use self::hystart::HyStart;
 use super::{CongestionControl, Window};
 use crate::coverage_mark::mark;
+use crate::rounding::floor;
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::CubicRules;
@@ -181,7 +182,7 @@ impl Cubic {
         let mss = self.window.mss();
         let mut cwnd = self.window.cwnd_f64();
         if self.rules().whole_segment_plateau {
-            cwnd = (cwnd / mss).floor() * mss;
+            cwnd = floor(cwnd / mss) * mss;
         }
         mark!(cubic_fast_convergence if cwnd < self.w_max);
         // Section 4.7, fast convergence: a flow that did not reach its last plateau leaves
@@ -248,7 +249,7 @@ impl Cubic {
             (self.credit, more) = (0.0, 1.0);
         }
         self.credit += acked;
-        let segments = (self.credit / count).floor();
+        let segments = floor(self.credit / count);
         self.credit -= segments * count;
         self.window.set_cwnd(self.window.cwnd_f64() + (more + segments) * self.window.mss());
     }
@@ -269,19 +270,19 @@ impl Epoch {
     /// Linux counts windows in whole segments, which matters for small windows: the number of
     /// acknowledged segments for which the window of `cwnd` bytes grows by one.
     fn acks_per_segment(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
-        let cwnd = (cwnd / mss).floor();
+        let cwnd = floor(cwnd / mss);
         let from_plateau = at.as_secs_f64() - self.k;
         let offset = (C * from_plateau * from_plateau * from_plateau).trunc();
-        let target = (self.w_max / mss).floor() + offset;
+        let target = floor(self.w_max / mss) + offset;
         // Without a higher target, a hundred windows.
-        let mut count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        let mut count = if target > cwnd { floor(cwnd / (target - cwnd)) } else { 100.0 * cwnd };
         if no_plateau {
             count = count.min(MAX_COUNT_BEFORE_LOSS);
         }
         // Section 4.3: at least as fast as the Reno-friendly window.
-        let ahead = (self.w_est / mss).floor() - cwnd;
+        let ahead = floor(self.w_est / mss) - cwnd;
         if ahead > 0.0 {
-            count = count.min((cwnd / ahead).floor());
+            count = count.min(floor(cwnd / ahead));
         }
         // Section 4.2: at most one and a half windows in a round trip.
         count.max(2.0)

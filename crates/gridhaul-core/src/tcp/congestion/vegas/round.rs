@@ -3,6 +3,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::progress::{Ns2Startup, Progress};
+use crate::rounding::floor;
 use crate::tcp::event::Ack;
 
 /// The current round trip, and the minimum of all.
@@ -151,6 +152,6 @@ impl RoundResult {
     /// Section 3.2: Diff = Expected - Actual, with Expected = window / BaseRTT and Actual = sent /
     /// RTT, times BaseRTT: the segments in the queue, rounded (ns-2).
     pub(super) fn queued_segments(&self, mss: f64) -> f64 {
-        ((self.out - self.sent * self.base_share) / mss + 0.5).floor()
+        floor((self.out - self.sent * self.base_share) / mss + 0.5)
     }
 }

@@ -1,0 +1,54 @@
+//! Rounding of floating-point numbers through integers.
+//!
+//! The functions of `f64` are calls to the library where the processor may have no instruction for
+//! them, as x86-64 before SSE 4.1; simulations round several numbers for each message.
+
+/// The largest integer that is not above `x`, as [`f64::floor`]; `x` must be between -2^63 and
+/// 2^63.
+#[inline]
+pub(crate) const fn floor(x: f64) -> f64 {
+    let truncated = x as i64 as f64;
+    if truncated > x { truncated - 1.0 } else { truncated }
+}
+
+/// The integer next to `x`, halves away from zero, as [`f64::round`]; [`u64::MAX`] if that is
+/// smaller, and 0 for negative numbers.
+#[inline]
+pub(crate) const fn round_to_u64(x: f64) -> u64 {
+    let truncated = x as u64;
+    // From 2^53 on, every number is an integer, and the difference is zero.
+    truncated.saturating_add((x - truncated as f64 >= 0.5) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers of all magnitudes up to 2^62, half of them close to a multiple of one half.
+    fn numbers() -> impl Strategy<Value = f64> {
+        let magnitude = (1.0_f64..2.0, -60_i32..62).prop_map(|(m, e)| m * 2.0_f64.powi(e));
+        let half = (0_u64..1 << 53, -2_i64..3).prop_map(|(halves, ulps)| {
+            f64::from_bits((halves as f64 / 2.0).to_bits().saturating_add_signed(ulps))
+        });
+        prop_oneof![magnitude, half]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn results_equal_those_of_the_library(x in numbers()) {
+            prop_assert_eq!(floor(x), x.floor());
+            prop_assert_eq!(floor(-x), (-x).floor());
+            prop_assert_eq!(round_to_u64(x), x.round() as u64);
+        }
+    }
+
+    #[test]
+    fn rounding_saturates() {
+        for x in [-1.0, -0.5, 0.0, -0.0, 0.49, 1.8e19, 1.9e19, f64::MAX, f64::INFINITY] {
+            assert_eq!(round_to_u64(x), x.round() as u64, "{x}");
+        }
+    }
+}
