@@ -120,7 +120,7 @@ fn flow_row(
         let completed = row.in_progress.as_ref().filter(|_| all_arrived);
         let last = completed.and_then(InProgress::span);
         metrics.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
-        row.delays.metrics(row.waiting.clone(), &mut metrics);
+        row.delays.metrics(&row.waiting, &mut metrics);
         metrics.extend(
             row.deadline_counter
                 .as_ref()

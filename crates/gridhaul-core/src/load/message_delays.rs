@@ -13,6 +13,17 @@ pub struct MessageDelays {
     max: Duration,
 }
 
+/// The times for which messages had waited at the end of a run without being delivered.
+///
+/// They have the buckets of the delays, with which they are compared: millions of messages wait on
+/// an overloaded network.
+#[derive(Debug, Clone)]
+pub struct WaitingTimes {
+    /// In microseconds, rounded up: a time is above the upper bound of a bucket of delays exactly if
+    /// its bucket is.
+    histogram: Histogram<u64>,
+}
+
 impl Default for MessageDelays {
     fn default() -> Self {
         Self::new()
@@ -26,8 +37,7 @@ impl MessageDelays {
     /// Never: the number of digits is within what the histogram allows.
     #[must_use]
     pub fn new() -> Self {
-        let histogram = Histogram::new(3).expect("three digits are within hdrhistogram's bounds");
-        Self { histogram, sum_ns: 0, max: Duration::ZERO }
+        Self { histogram: histogram(), sum_ns: 0, max: Duration::ZERO }
     }
 
     /// A message has been delivered with this delay.
@@ -97,12 +107,16 @@ impl MessageDelays {
 
     /// Adds number, mean, median, 98th percentile and maximum. `waiting` contains the waiting times
     /// of the messages undelivered at the end of the run.
-    pub fn metrics(&self, mut waiting: Vec<Duration>, into: &mut Metrics) {
+    pub fn metrics(&self, waiting: &WaitingTimes, into: &mut Metrics) {
         into.push((Metric::Messages, self.count() as f64));
         let Some(mean) = self.mean() else { return };
         into.push((Metric::DelayMean, mean));
-        waiting.sort_unstable();
-        let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
+        let buckets = waiting.cumulative();
+        let longer = |than: Duration| {
+            let count = buckets.partition_point(|bucket| bucket.longest <= than);
+            let until = count.checked_sub(1).map_or(0, |last| buckets[last].count_until);
+            waiting.histogram.len() - until
+        };
         for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
             into.extend(self.quantile_with(q, longer).map(|value| (metric, value)));
         }
@@ -110,8 +124,56 @@ impl MessageDelays {
     }
 }
 
+impl Default for WaitingTimes {
+    fn default() -> Self {
+        Self { histogram: histogram() }
+    }
+}
+
+impl WaitingTimes {
+    /// Adds a message.
+    ///
+    /// # Panics
+    /// Never: the histogram resizes itself.
+    pub fn add(&mut self, waiting: Duration) {
+        let micros = waiting.as_nanos().div_ceil(1_000);
+        self.histogram.record(micros).expect("the histogram resizes itself");
+    }
+
+    /// Buckets with messages, in ascending order.
+    fn cumulative(&self) -> Vec<WaitingBucket> {
+        let mut count_until = 0;
+        let buckets = self.histogram.iter_recorded().map(|bucket| {
+            count_until += bucket.count_at_value();
+            let micros = self.histogram.highest_equivalent(bucket.value_iterated_to());
+            WaitingBucket { longest: Duration::from_micros(micros), count_until }
+        });
+        buckets.collect()
+    }
+}
+
+impl FromIterator<Duration> for WaitingTimes {
+    fn from_iter<I: IntoIterator<Item = Duration>>(times: I) -> Self {
+        let mut waiting = Self::default();
+        times.into_iter().for_each(|time| waiting.add(time));
+        waiting
+    }
+}
+
+/// A bucket of waiting times: its upper bound, and the number of messages up to it.
+struct WaitingBucket {
+    longest: Duration,
+    count_until: u64,
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are within hdrhistogram's bounds")
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Delays from 1 ms to 100 ms, and undelivered messages.
@@ -120,7 +182,7 @@ mod tests {
         (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
         let waiting = waiting_ms.iter().map(|&delay_ms| Duration::from_millis(delay_ms)).collect();
         let mut metrics = Vec::new();
-        delays.metrics(waiting, &mut metrics);
+        delays.metrics(&waiting, &mut metrics);
         metrics
     }
 
@@ -170,7 +232,7 @@ mod tests {
         let mut delays = MessageDelays::new();
         delays.record(Duration::from_micros(1_234_567));
         let mut metrics = Vec::new();
-        delays.metrics(Vec::new(), &mut metrics);
+        delays.metrics(&WaitingTimes::default(), &mut metrics);
         for metric in [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax] {
             assert!(metrics.contains(&(metric, 1.234_567)), "{metrics:?}");
         }
@@ -179,7 +241,28 @@ mod tests {
     #[test]
     fn without_delivered_messages_there_is_no_delay() {
         let mut metrics = Vec::new();
-        MessageDelays::new().metrics(vec![Duration::from_secs(1)], &mut metrics);
+        let waiting = [Duration::from_secs(1)].into_iter().collect();
+        MessageDelays::new().metrics(&waiting, &mut metrics);
         assert_eq!(metrics, [(Metric::Messages, 0.0)]);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_those_of_exact_waiting_times(
+            delays in prop::collection::vec(1_u64..20_000_000_000, 1..60),
+            waiting in prop::collection::vec(1_u64..20_000_000_000, 0..60),
+        ) {
+            let mut message_delays = MessageDelays::new();
+            delays.iter().for_each(|&ns| message_delays.record(Duration::from_nanos(ns)));
+            let mut metrics = Vec::new();
+            let times = waiting.iter().map(|&ns| Duration::from_nanos(ns)).collect();
+            message_delays.metrics(&times, &mut metrics);
+            for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
+                let longer = |than: Duration| {
+                    waiting.iter().filter(|&&ns| ns > than.as_nanos()).count() as u64
+                };
+                prop_assert_eq!(value(&metrics, metric), message_delays.quantile_with(q, longer));
+            }
+        }
     }
 }

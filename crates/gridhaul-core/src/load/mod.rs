@@ -32,7 +32,7 @@ pub use deadline::DeadlineCounter;
 pub use event_burst::Burst;
 pub use group_totals::{Goodputs, InProgress, Transfers, message_loss};
 pub use handshake_times::HandshakeTimes;
-pub use message_delays::MessageDelays;
+pub use message_delays::{MessageDelays, WaitingTimes};
 pub use on_off::OnOff;
 pub use on_off_periods::OnOffPeriods;
 pub use periodic::Periodic;

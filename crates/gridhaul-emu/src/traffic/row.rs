@@ -1,6 +1,8 @@
 //! Measurements at the sockets of one row of flows.
 
-use gridhaul_core::load::{DeadlineCounter, HandshakeTimes, InProgress, MessageDelays, Transfers};
+use gridhaul_core::load::{
+    DeadlineCounter, HandshakeTimes, InProgress, MessageDelays, Transfers, WaitingTimes,
+};
 use gridhaul_scenario::scenario::{Flow, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -39,7 +41,7 @@ pub(crate) struct RowTraffic {
     /// Ages of the messages that became ready after the warm-up and have not arrived, and the
     /// number of messages that were never sent: their connection failed to open, or the socket did
     /// not accept them.
-    pub waiting: Vec<Duration>,
+    pub waiting: WaitingTimes,
     pub unsent: u64,
     /// Bytes that are acknowledged to their senders and were not delivered until the end.
     pub acknowledged_undelivered: u64,
@@ -69,7 +71,7 @@ impl RowTraffic {
             transfers: Transfers::default(),
             in_progress: matches!(flow.load, Load::Burst(_)).then(InProgress::default),
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
-            waiting: Vec::new(),
+            waiting: WaitingTimes::default(),
             unsent: 0,
             acknowledged_undelivered: 0,
             failed: 0,
@@ -84,7 +86,7 @@ impl RowTraffic {
         }
         let measured = self.warmup..end;
         for ready in connection.undelivered().filter(|ready| measured.contains(ready)) {
-            self.waiting.push(end.since(ready));
+            self.waiting.add(end.since(ready));
             if let Some(in_progress) = &mut self.in_progress {
                 in_progress.add(ready, end);
             }

@@ -90,14 +90,11 @@ impl RunState<'_> {
     /// if no message was due.
     fn in_progress(&self, row: usize) -> Option<Duration> {
         let mut in_progress = self.counters.in_progress[row].clone()?;
-        let mut undelivered = Undelivered::default();
-        for flow in self.flows.iter().filter(|flow| flow.row as usize == row) {
-            undelivered.add(flow, *self);
-        }
-        undelivered.add_forwarded(row as u32, *self);
-        for waiting in undelivered.waiting {
-            let start = Instant::from_nanos(self.end().as_nanos() - waiting.as_nanos());
-            in_progress.add(start, self.end());
+        let own = self.flows.iter().filter(|flow| flow.row as usize == row);
+        let written = own.flat_map(|flow| undelivered::written(flow, *self));
+        let forwarded = undelivered::forwarded(row as u32, *self).map(|(ready, _)| ready);
+        for ready in written.chain(forwarded) {
+            in_progress.add(ready, self.end());
         }
         Some(in_progress.total()).filter(|total| !total.is_zero())
     }
@@ -258,7 +255,7 @@ fn flow_row(
         let completed = completed.filter(|_| all_arrived);
         let last = completed.and_then(InProgress::span);
         metrics.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
-        state.counters.delays[row].metrics(members.undelivered.waiting, &mut metrics);
+        state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
         metrics.extend(
             check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),
         );

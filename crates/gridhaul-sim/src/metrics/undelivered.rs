@@ -1,6 +1,7 @@
 //! Messages over TCP that have not arrived at the end of a run.
 
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_core::load::WaitingTimes;
+use gridhaul_scenario::units::Instant;
 
 use super::RunState;
 use crate::flow::Flow;
@@ -10,7 +11,7 @@ use crate::flow::Flow;
 #[derive(Debug, Default)]
 pub(crate) struct Undelivered {
     /// Time since each message was ready.
-    pub waiting: Vec<Duration>,
+    pub waiting: WaitingTimes,
     /// The number of these messages that were never sent because their connection failed to open.
     pub unsent: u64,
 }
@@ -19,30 +20,49 @@ impl Undelivered {
     /// Adds the messages that the application of a flow has written to its connection.
     pub(crate) fn add(&mut self, flow: &Flow, state: RunState<'_>) {
         let unsent = flow.has_failed_to_open();
-        let Some(app) = &flow.app else { return };
-        for ready in app.undelivered(state.in_flight) {
+        for ready in written(flow, state) {
             self.add_message(ready, unsent, state);
         }
     }
 
     /// Adds the messages of a row that aggregators have accepted.
     pub(crate) fn add_forwarded(&mut self, row: u32, state: RunState<'_>) {
-        for (index, connection) in state.aggregators.connections.iter().enumerate() {
-            let upstream = &state.flows[state.aggregators.first_flow as usize + index];
-            let unsent = upstream.has_failed_to_open();
-            for message in &connection.messages {
-                let is_message = message.ready != Instant::NEVER;
-                if is_message && state.flows[message.origin as usize].row == row {
-                    self.add_message(message.ready, unsent, state);
-                }
-            }
+        for (ready, unsent) in forwarded(row, state) {
+            self.add_message(ready, unsent, state);
         }
     }
 
     fn add_message(&mut self, ready: Instant, unsent: bool, state: RunState<'_>) {
-        if state.counters.measured.contains(&ready) {
-            self.waiting.push(state.end().since(ready));
-            self.unsent += u64::from(unsent);
-        }
+        self.waiting.add(state.end().since(ready));
+        self.unsent += u64::from(unsent);
     }
+}
+
+/// When the messages were ready that the application of a flow has written to its connection.
+pub(super) fn written<'a>(
+    flow: &'a Flow,
+    state: RunState<'a>,
+) -> impl Iterator<Item = Instant> + 'a {
+    let messages = flow.app.iter().flat_map(move |app| app.undelivered(state.in_flight));
+    messages.filter(move |ready| state.counters.measured.contains(ready))
+}
+
+/// When the messages of a row were ready that aggregators have accepted, and whether their upstream
+/// connection failed to open.
+pub(super) fn forwarded(
+    row: u32,
+    state: RunState<'_>,
+) -> impl Iterator<Item = (Instant, bool)> + '_ {
+    let connections = state.aggregators.connections.iter().enumerate();
+    connections.flat_map(move |(index, connection)| {
+        let upstream = &state.flows[state.aggregators.first_flow as usize + index];
+        let unsent = upstream.has_failed_to_open();
+        let own = connection.messages.iter().filter(move |message| {
+            let is_message = message.ready != Instant::NEVER;
+            is_message
+                && state.flows[message.origin as usize].row == row
+                && state.counters.measured.contains(&message.ready)
+        });
+        own.map(move |message| (message.ready, unsent))
+    })
 }

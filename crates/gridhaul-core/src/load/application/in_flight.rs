@@ -1,24 +1,46 @@
 //! Messages in flight: passed to connections and not yet delivered. Each application has a linked
 //! list, and all lists share the same columns, because a separate allocation for each meter would
 //! cost more memory than its few messages.
+//!
+//! On an overloaded network, millions of messages wait. Those after the first ones of a list are
+//! not stored: a copy of their source generates them again when those before are delivered.
 
 use std::num::NonZeroU32;
 
 use gridhaul_scenario::units::Instant;
 
 use super::Delivered;
+use crate::load::Source;
 
 /// The messages in flight of all applications that share these columns. A slot belongs to the list
 /// of one [`Outbox`] or to the list of free slots.
 #[derive(Debug, Clone, Default)]
 pub struct InFlightMessages {
-    /// Stream position after the last byte of each message, counted from 0.
+    /// Stream position after the last byte of each message, counted from 0; the index of the
+    /// backlog in the slot of a backlog.
     end: Vec<u64>,
+    /// When each message became ready; [`Instant::NEVER`] in the slot of a backlog.
     ready: Vec<Instant>,
     /// The next slot of the same list.
     next: Vec<Option<Slot>>,
     free: Option<Slot>,
+    backlogs: Vec<Option<Backlog>>,
+    free_backlogs: Vec<u64>,
 }
+
+/// The messages at the end of a long list, in one slot. As an iterator, it generates them in the
+/// order of the stream.
+#[derive(Debug, Clone)]
+pub(super) struct Backlog {
+    /// The source before the first of them.
+    source: Source,
+    /// Stream position before the first of them.
+    position: u64,
+    count: u64,
+}
+
+/// Number of messages of a list that are stored before a backlog begins.
+const STORED_MAX: usize = 8;
 
 /// Index of a slot, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +56,34 @@ pub struct Outbox {
 
 impl Outbox {
     /// Appends a message that became ready at `ready` and was written up to stream position `end`.
+    /// If the list has a backlog, the message is the next one of its source.
     #[inline]
     pub(super) fn push(&mut self, ready: Instant, end: u64, in_flight: &mut InFlightMessages) {
+        if let Some(backlog) = self.last.and_then(|last| in_flight.backlog_mut(last)) {
+            backlog.count += 1;
+            return;
+        }
         let slot = in_flight.allocate_slot(end, ready);
+        self.append(slot, in_flight);
+    }
+
+    /// Whether the next message begins a backlog ([`push_backlog`](Self::push_backlog)): the list
+    /// is long and has none.
+    pub(super) fn needs_backlog(&self, in_flight: &InFlightMessages) -> bool {
+        let has_backlog = || self.last.is_some_and(|last| in_flight.is_backlog(last));
+        !has_backlog() && self.slots(in_flight).nth(STORED_MAX - 1).is_some()
+    }
+
+    /// Appends a message as the first one of a backlog.
+    #[cold]
+    pub(super) fn push_backlog(&mut self, backlog: Backlog, in_flight: &mut InFlightMessages) {
+        let index = in_flight.allocate_backlog(backlog);
+        let slot = in_flight.allocate_slot(index, Instant::NEVER);
+        self.append(slot, in_flight);
+    }
+
+    #[inline]
+    fn append(&mut self, slot: Slot, in_flight: &mut InFlightMessages) {
         match self.last {
             Some(last) => in_flight.next[last.index()] = Some(slot),
             None => self.first = Some(slot),
@@ -48,22 +95,52 @@ impl Outbox {
     #[inline]
     pub fn pop(&mut self, delivered: u64, in_flight: &mut InFlightMessages) -> Option<Delivered> {
         let first = self.first.filter(|first| in_flight.end[first.index()] <= delivered)?;
+        let message = in_flight.message(first);
         self.first = in_flight.free_slot(first);
-        if self.first.is_none() {
-            self.last = None;
+        match self.first {
+            None => self.last = None,
+            Some(next) if in_flight.is_backlog(next) => self.store_next(next, in_flight),
+            Some(_) => {}
         }
-        let index = first.index();
-        Some(Delivered { id: in_flight.end[index], at: in_flight.ready[index] })
+        Some(message)
+    }
+
+    /// The list has only this backlog left: stores its first message, so that the first slot of a
+    /// list always has a message.
+    #[cold]
+    fn store_next(&mut self, backlog: Slot, in_flight: &mut InFlightMessages) {
+        let Some(messages) = in_flight.backlog_mut(backlog) else { return };
+        let next = messages.next();
+        let is_empty = messages.count == 0;
+        if is_empty {
+            in_flight.free_backlog(backlog);
+        }
+        (self.first, self.last) = (None, None);
+        if let Some(Delivered { id, at }) = next {
+            let slot = in_flight.allocate_slot(id, at);
+            self.append(slot, in_flight);
+        }
+        if !is_empty {
+            self.append(backlog, in_flight);
+        }
     }
 
     /// Stream positions after the last bytes of the messages in flight, in bytes counted from 0.
     pub fn ends(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = u64> {
-        self.slots(in_flight).map(|slot| in_flight.end[slot.index()])
+        self.messages(in_flight).map(|message| message.id)
     }
 
     /// When the messages in flight became ready.
     pub fn ready(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
-        self.slots(in_flight).map(|slot| in_flight.ready[slot.index()])
+        self.messages(in_flight).map(|message| message.at)
+    }
+
+    fn messages(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Delivered> {
+        self.slots(in_flight).flat_map(|slot| {
+            let backlog = in_flight.backlog(slot).cloned();
+            let stored = backlog.is_none().then(|| in_flight.message(slot));
+            stored.into_iter().chain(backlog.into_iter().flatten())
+        })
     }
 
     fn slots(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Slot> {
@@ -79,7 +156,73 @@ impl Outbox {
     }
 }
 
+impl Backlog {
+    /// The backlog of the next message of this source, which is written from a stream position on.
+    pub(super) const fn new(source: Source, position: u64) -> Self {
+        Self { source, position, count: 1 }
+    }
+}
+
+impl Iterator for Backlog {
+    type Item = Delivered;
+
+    fn next(&mut self) -> Option<Delivered> {
+        self.count = self.count.checked_sub(1)?;
+        let arrival = self.source.next_message()?;
+        self.position = self.position.saturating_add(arrival.bytes);
+        Some(Delivered { id: self.position, at: arrival.at })
+    }
+}
+
 impl InFlightMessages {
+    /// Number of slots, used or not.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.next.len()
+    }
+
+    #[inline]
+    fn message(&self, slot: Slot) -> Delivered {
+        Delivered { id: self.end[slot.index()], at: self.ready[slot.index()] }
+    }
+
+    #[inline]
+    fn is_backlog(&self, slot: Slot) -> bool {
+        self.ready[slot.index()] == Instant::NEVER
+    }
+
+    fn backlog(&self, slot: Slot) -> Option<&Backlog> {
+        if !self.is_backlog(slot) {
+            return None;
+        }
+        self.backlogs.get(self.end[slot.index()] as usize)?.as_ref()
+    }
+
+    #[inline]
+    fn backlog_mut(&mut self, slot: Slot) -> Option<&mut Backlog> {
+        if !self.is_backlog(slot) {
+            return None;
+        }
+        self.backlogs.get_mut(self.end[slot.index()] as usize)?.as_mut()
+    }
+
+    /// Returns the index of the backlog.
+    fn allocate_backlog(&mut self, backlog: Backlog) -> u64 {
+        let Some(index) = self.free_backlogs.pop() else {
+            self.backlogs.push(Some(backlog));
+            return self.backlogs.len() as u64 - 1;
+        };
+        self.backlogs[index as usize] = Some(backlog);
+        index
+    }
+
+    fn free_backlog(&mut self, slot: Slot) {
+        let index = self.end[slot.index()];
+        self.backlogs[index as usize] = None;
+        self.free_backlogs.push(index);
+        self.free_slot(slot);
+    }
+
     #[inline]
     fn allocate_slot(&mut self, end: u64, ready: Instant) -> Slot {
         let Some(slot) = self.free else {

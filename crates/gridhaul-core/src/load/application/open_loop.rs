@@ -4,7 +4,7 @@
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::in_flight::{InFlightMessages, Outbox};
+use super::in_flight::{Backlog, InFlightMessages, Outbox};
 use super::{Carrier, write};
 use crate::load::Source;
 
@@ -24,9 +24,17 @@ impl OpenLoop {
         carrier: &mut A,
         in_flight: &mut InFlightMessages,
     ) {
-        while let Some(arrival) = self.source.next_message_by(now) {
+        while self.source.next_time() <= now {
+            let before = self.outbox.needs_backlog(in_flight).then(|| self.source.clone());
+            let Some(arrival) = self.source.next_message() else { return };
             let end = write(carrier, FlowEnd::From, arrival, (class, None));
-            self.outbox.push(arrival.at, end, in_flight);
+            match before {
+                Some(source) => {
+                    let backlog = Backlog::new(source, end.saturating_sub(arrival.bytes));
+                    self.outbox.push_backlog(backlog, in_flight);
+                }
+                None => self.outbox.push(arrival.at, end, in_flight),
+            }
         }
     }
 }
