@@ -3,6 +3,8 @@
 mod acknowledgement;
 mod copies;
 mod direction;
+mod echo;
+mod full_size;
 mod handshake;
 mod messages;
 mod outstanding;

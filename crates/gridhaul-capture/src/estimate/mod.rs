@@ -86,4 +86,37 @@ impl LinkEstimate {
             overflow_losses: overflow.packets,
         }
     }
+
+    /// Forgets the rate, if more data was delivered than the bottleneck transmits in this time: the
+    /// acknowledgements, or the clock of a capture with ticks of many milliseconds, had pauses of
+    /// their own.
+    pub(crate) fn check_rate(&mut self, bytes: u64, time: Duration) {
+        let is_possible =
+            |rate: Estimate| bytes as f64 * 8.0 <= RATE_TOLERANCE * rate.value * time.as_secs_f64();
+        self.rate_bit_per_s = self.rate_bit_per_s.filter(|rate| is_possible(*rate));
+        self.buffer_byte = self.buffer_byte.filter(|_| self.rate_bit_per_s.is_some());
+    }
+}
+
+/// Delivered bytes, compared with those that the estimated rate transmits.
+const RATE_TOLERANCE: f64 = 1.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_below_that_of_the_data_is_no_estimate() {
+        let interval = Interval { low: 2e6, high: 3e6, level: 0.99 };
+        let rate = Some(Estimate { value: 2.4e6, interval });
+        let estimate = LinkEstimate { rate_bit_per_s: rate, ..LinkEstimate::default() };
+        let checked = |bytes| {
+            let mut estimate = estimate.clone();
+            estimate.check_rate(bytes, Duration::from_secs(25));
+            estimate.rate_bit_per_s
+        };
+        // 7.5 MB are transmitted at this rate in 25 s.
+        assert_eq!(checked(24_600_000), None);
+        assert_eq!(checked(7_400_000), rate);
+    }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{ConnectionExplanation, Position};
 use crate::Limit;
 use crate::limit::Account;
+use crate::quantity::{percent, seconds};
 
 /// The limit of a connection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,6 +33,10 @@ pub enum Confidence {
 /// Shares of the time from which on a limit is named, and is certain.
 const NAMED: f64 = 0.5;
 const CERTAIN: f64 = 0.7;
+
+/// Share of the rate of the link from which on it alone is the limit, although the receive window is
+/// full as well.
+const SATURATED: f64 = 0.9;
 
 /// Fewest waits. A few timeouts or pauses may be the whole time of a short transfer, and do not
 /// need more evidence than their length.
@@ -64,7 +69,7 @@ pub(super) fn verdict(
         return Verdict::undecided("all data was sent within half a round trip".to_owned());
     };
     let second_share = second.map_or(0.0, |(_, share)| share).max(facts.shares.unexplained);
-    if let Some(reason) = doubt(facts, account, limit) {
+    if let Some(reason) = doubt(facts, account, limit).or_else(|| doubtful_place(facts, limit)) {
         return Verdict::undecided(reason);
     }
     let confidence = if share >= CERTAIN && share >= 2.0 * second_share {
@@ -92,6 +97,7 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
     let receiver_side = facts.sides.map(|[_, receiver]| receiver.as_secs_f64());
     let handshake = receiver_side.unwrap_or(f64::INFINITY);
     let trip = facts.round_trip_mean_s.unwrap_or(0.0);
+    let utilisation = facts.utilisation.unwrap_or(0.0);
     let is_slow = facts.link.rate_bit_per_s.is_none() && trip > 2.0 * handshake + 0.02;
     if limit == Limit::CongestionWindow && is_slow {
         return Some(
@@ -99,6 +105,17 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
              the receiver delays them"
                 .to_owned(),
         );
+    }
+    // A window that is always full may have been chosen for this rate, or be slightly too small.
+    let window = account.part(Limit::ReceiveWindow).time.as_secs_f64();
+    let full = window / account.total.as_secs_f64();
+    if limit == Limit::LinkRate && full >= NAMED && utilisation < SATURATED {
+        return Some(format!(
+            "the receive window was full in {}, and the connection used {} of the rate of the \
+             link: a larger window would raise its goodput up to that rate",
+            percent(full),
+            percent(utilisation)
+        ));
     }
     // A tail loss before the point of the capture looks like a pause of the application.
     let may_be_loss = matches!(facts.position, Position::Receiver)
@@ -112,6 +129,53 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
     }
     None
 }
+
+/// The reason why a limit must not be named if the handshake was not captured: the analysis assumes
+/// that the capture is at the sender, and waits for a sender that is far away look like pauses of
+/// its application.
+fn doubtful_place(facts: &ConnectionExplanation, limit: Limit) -> Option<String> {
+    let is_seen_everywhere = match limit {
+        Limit::ReceiveWindow => facts.counters.zero_windows > 0,
+        Limit::Application => facts.counters.answered_waits * 2 > facts.counters.waits,
+        Limit::Timeout => true,
+        _ => false,
+    };
+    if facts.position != Position::Unknown || is_seen_everywhere {
+        return None;
+    }
+    let missing = "the handshake was not captured";
+    let counters = &facts.counters;
+    let has_few_losses = counters.lost_packets as f64 / (counters.packets as f64) < LOSSES_MIN;
+    let is_window = limit == Limit::CongestionWindow || limit == Limit::Loss && has_few_losses;
+    if is_window {
+        return Some(format!(
+            "{missing}, so that the scale of the receive window is unknown: either window may \
+             limit the sender"
+        ));
+    }
+    let round_trip = facts.round_trip_s?;
+    match facts.echo_round_trip_s {
+        Some(echo) if echo < 0.000_5 || 9.0 * echo <= round_trip => None,
+        Some(echo) => Some(format!(
+            "{missing}, and echoed timestamps show a round trip of {} to the sender: capture at \
+             the sender, or from the beginning",
+            seconds(echo)
+        )),
+        None if round_trip < LOCAL_S => Some(format!(
+            "{missing}, and the capture may be at the receiver: capture at the sender, or from \
+             the beginning"
+        )),
+        None => None,
+    }
+}
+
+/// Share of lost packets from which on they alone keep the window small: 27 segments at this share
+/// (Mathis et al. 1997).
+const LOSSES_MIN: f64 = 0.002;
+
+/// A shorter round trip between point and receiver is one of a local network, or the point is the
+/// receiver.
+const LOCAL_S: f64 = 0.002;
 
 /// The largest shares as a sentence.
 fn mixture(facts: &ConnectionExplanation) -> String {

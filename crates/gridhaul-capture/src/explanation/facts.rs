@@ -35,7 +35,7 @@ impl ConnectionExplanation {
         let sides = trips.map(|trips| if sender == 0 { trips } else { [trips[1], trips[0]] });
         let position = Position::new(sides);
         let traffic = direction.traffic();
-        let link = LinkEstimate::new(&Basis {
+        let mut link = LinkEstimate::new(&Basis {
             samples: direction.link(),
             round_trips: direction.round_trips(),
             sender_side: sides.map_or(Duration::ZERO, |[sender, _]| sender),
@@ -48,13 +48,14 @@ impl ConnectionExplanation {
         });
         let account = direction.account();
         let transfer_s = account.total.as_secs_f64();
+        let goodput = traffic.first.zip(traffic.last_acked).map(|(first, last)| last.since(first));
+        link.check_rate(traffic.bytes, goodput.unwrap_or_default());
         let rate = link.rate_bit_per_s.map(|rate| rate.value);
         let utilisation = rate
             .filter(|_| transfer_s > 0.0)
             .map(|rate| traffic.bytes as f64 * 8.0 / (rate * transfer_s));
         let shares = shares(direction, &link, utilisation, position);
         let [first, last] = connection.times();
-        let goodput = traffic.first.zip(traffic.last_acked).map(|(first, last)| last.since(first));
         let base = direction.round_trips().base();
         let sender_s = sides.map_or(0.0, |[sender, _]| sender.as_secs_f64());
         let mut explanation = Self {
@@ -91,6 +92,7 @@ impl ConnectionExplanation {
             point_number: context.point_number,
             last_at: last,
             sides,
+            echo_round_trip_s: direction.echo_round_trip().map(Duration::as_secs_f64),
         };
         let is_one_sided = connection.segments().contains(&0);
         explanation.verdict = decide::verdict(&explanation, account, is_one_sided);

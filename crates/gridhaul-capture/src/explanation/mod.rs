@@ -95,4 +95,7 @@ pub struct ConnectionExplanation {
     /// Round trips of the handshake between the point and the sender, and the receiver.
     #[serde(skip)]
     pub(crate) sides: Option<[Duration; 2]>,
+    /// Round trip between the point and the sender in s, from echoed timestamps.
+    #[serde(skip)]
+    pub(crate) echo_round_trip_s: Option<f64>,
 }

@@ -8,9 +8,9 @@ use gridhaul_capture::{Confidence, ConnectionExplanation, Limit};
 use crate::support::{Numbers, connection, simulate};
 
 /// A simulation whose limit is known.
-struct Case {
+pub(crate) struct Case {
     limit: Limit,
-    scenario: String,
+    pub(crate) scenario: String,
     /// Links at which it is captured.
     points: &'static [&'static str],
 }
@@ -92,8 +92,8 @@ impl Parts {
 }
 
 /// Points of a capture: the sender, the receiver, and the line, each direction at its start.
-const SENDER: &[&str] = &["access"];
-const RECEIVER: &[&str] = &["exit"];
+pub(crate) const SENDER: &[&str] = &["access"];
+pub(crate) const RECEIVER: &[&str] = &["exit"];
 const LINE: &[&str] = &["line"];
 
 /// A line of 1 to 20 Mbit/s and 20 to 160 ms of round trip.
@@ -119,7 +119,7 @@ impl Line {
     }
 }
 
-fn case(limit: Limit, seed: u64) -> Case {
+pub(crate) fn case(limit: Limit, seed: u64) -> Case {
     let mut numbers = Numbers(seed.wrapping_mul(9) + limit as u64);
     let mut line = Line::new(&mut numbers);
     while limit == Limit::ReceiveWindow && line.product() < 40_000.0 {

@@ -2,8 +2,10 @@
 
 mod causes;
 mod files;
+mod handshake;
 mod kernel;
 mod links;
 mod recording;
 mod recordings;
 mod support;
+mod transfers;

@@ -19,6 +19,9 @@ impl Direction {
         if is_pure {
             self.traffic.hop_limits[0].add(segment.hop_limit);
         }
+        if let Some((value, _)) = segment.timestamps {
+            self.echo.handle_acknowledgement(segment.at, value);
+        }
         if !self.started {
             self.start(segment.ack);
         }
@@ -39,16 +42,17 @@ impl Direction {
         let shift = if is_syn { Some(0) } else { scale };
         let window = shift.map(|shift| u64::from(segment.window) << shift);
         self.traffic.window_max = self.traffic.window_max.max(window);
-        if window == Some(0) && !is_syn {
-            self.traffic.zero_windows += 1;
-        }
+        // A window of zero is zero with any scale.
+        let is_zero = segment.window == 0 && !is_syn;
+        self.traffic.zero_windows += u64::from(is_zero);
+        self.note_zero_window(segment.at, is_zero, window.is_some());
         self.count_unnecessary(segment);
         let sample = self.sample(segment.at, ack, is_pure);
         let acknowledgement = Acknowledgement {
             at: segment.at,
             timestamp: segment.timestamps.map(|(value, _)| value),
             ack,
-            edge: window.map(|window| ack + window),
+            edge: window.or(is_zero.then_some(0)).map(|window| ack + window),
             has_data: segment.has_data(),
             queueing: sample.map(|sample| match sample.delayed() {
                 Some(_) => Duration::ZERO,
@@ -66,6 +70,15 @@ impl Direction {
             let duplicate = sample.is_none() && outstanding;
             self.duplicate_acks = if duplicate { self.duplicate_acks + 1 } else { 0 };
         }
+    }
+
+    /// Without the scale, the bytes that a window permits are unknown, but not the time at which a
+    /// window of zero ends.
+    const fn note_zero_window(&mut self, at: Instant, is_zero: bool, has_scale: bool) {
+        if self.is_zero_window && !is_zero && !has_scale {
+            self.reopened_at = Some(at);
+        }
+        self.is_zero_window = is_zero;
     }
 
     /// Duplicate selective acknowledgements (RFC 2883, section 4): the first range is before the

@@ -23,6 +23,9 @@ impl Direction {
         let end = start + u64::from(segment.payload);
         self.has_timestamps |= segment.timestamps.is_some();
         let echo = segment.timestamps.map(|(_, echo)| echo);
+        if let Some(echo) = echo {
+            self.echo.handle_data(segment.at, echo);
+        }
         let mss = self.mss();
         self.sender.advance(segment.at, echo, mss);
         // A probe of a closed window (RFC 9293, section 3.8.6.1) or a keep-alive, whose byte has
@@ -38,10 +41,15 @@ impl Direction {
             self.payload_max = self.payload_max.max(payload);
         }
         if let Some(last) = self.last_data.replace((segment.at, payload))
-            && segment.at.since(last.0) < Duration::from_millis(1)
             && last.1 <= 9_000
         {
-            self.followed_max = self.followed_max.max(last.1);
+            let gap = segment.at.since(last.0);
+            if gap < Duration::from_millis(1) {
+                self.followed_max = self.followed_max.max(last.1);
+            }
+            if gap < self.longest_gap_of_a_burst() {
+                self.followed.add(last.1);
+            }
         }
         let packets = payload.div_ceil(self.mss()).max(1);
         let headers = u64::from(segment.packet - segment.payload.min(segment.packet));
@@ -57,6 +65,13 @@ impl Direction {
         } else {
             self.handle_old_data(sent);
         }
+    }
+
+    /// Time within which a segment of a burst follows another one; at the receiver, the slowest link
+    /// needs this time for each.
+    fn longest_gap_of_a_burst(&self) -> Duration {
+        let round_trip = self.round_trips.base().unwrap_or_default() + self.sender.delay;
+        round_trip.mul_f64(0.1).clamp(Duration::from_millis(1), Duration::from_millis(20))
     }
 
     fn handle_new_data(&mut self, sent: Sent) {
@@ -162,7 +177,7 @@ impl Direction {
     /// cause. The first transmission ends the wait for the application.
     fn finish_wait(&mut self, at: Instant, next: Next, end: u64) -> bool {
         let Some(previous) = self.previous else { return true };
-        let permitted_at = self.edges.permitted_at(end);
+        let permitted_at = self.edges.permitted_at(end).or(self.reopened_at.take());
         let sender = &self.sender;
         let base = self.round_trips.base();
         let round_trip = base.unwrap_or_default() + sender.delay;

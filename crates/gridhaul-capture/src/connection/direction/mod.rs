@@ -6,6 +6,8 @@ mod traffic;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::echo::EchoRoundTrip;
+use super::full_size::FollowedSizes;
 use super::messages::{Message, Messages};
 use super::outstanding::Outstanding;
 use super::sender_view::SenderView;
@@ -22,16 +24,19 @@ pub(crate) struct Direction {
     /// Whether sequence numbers are known.
     started: bool,
     finished: bool,
-    /// The maximum segment size option of the receiver.
-    mss_option: Option<u16>,
+    /// The maximum segment size options of the receiver and of the sender. The latter is the MTU of
+    /// the sender's own network.
+    mss_options: [Option<u16>; 2],
     has_timestamps: bool,
     /// Largest payload of a segment that is not several of segmentation offload.
     payload_max: u64,
     /// The same of segments which another one followed at once: the sender had more data.
     followed_max: u64,
+    followed: FollowedSizes,
     outstanding: Outstanding,
     sender: SenderView,
     edges: WindowEdges,
+    echo: EchoRoundTrip,
     round_trips: RoundTrips,
     link: LinkSamples,
     account: Account,
@@ -44,6 +49,10 @@ pub(crate) struct Direction {
     /// End of the data that was outstanding when the last loss was noticed.
     recovery_end: Option<u64>,
     duplicate_acks: u32,
+    /// Whether the last receive window was zero.
+    is_zero_window: bool,
+    /// End of a window of zero, in a connection whose window scale is unknown.
+    reopened_at: Option<Instant>,
 }
 
 /// The transmission before a wait.
@@ -74,6 +83,7 @@ impl Direction {
     }
 
     pub(in crate::connection) fn handle_syn(&mut self, segment: &CapturedSegment) {
+        self.mss_options[1] = segment.mss;
         if !self.started {
             self.start(segment.seq.wrapping_add(1));
         }
@@ -81,7 +91,7 @@ impl Direction {
 
     /// Options of the receiver's SYN.
     pub(in crate::connection) const fn set_receiver_options(&mut self, syn: &CapturedSegment) {
-        self.mss_option = syn.mss;
+        self.mss_options[0] = syn.mss;
     }
 
     fn start(&mut self, seq: u32) {
@@ -106,14 +116,16 @@ impl Direction {
         // RFC 9293, section 3.7.1: 536 bytes without the option. Without the handshake, and in that
         // of the simulator, which has no option, segments are full that are followed at once, or
         // that have the size of a packet of Ethernet, also in a tunnel.
-        let without_option = if largest >= 1_200 { largest } else { self.followed_max.max(536) };
-        self.mss_option.map_or(without_option, |mss| {
+        let full = self.followed.full(largest);
+        let without_option =
+            if largest >= 1_200 { full.unwrap_or(largest) } else { self.followed_max.max(536) };
+        self.mss_options.into_iter().flatten().min().map_or(without_option, |mss| {
             let negotiated = u64::from(mss).saturating_sub(options).max(1);
             // A path with a smaller MTU, whose segments are all smaller than negotiated.
-            if self.traffic.packets > 64 && largest >= 512 {
-                largest.min(negotiated)
-            } else {
-                negotiated
+            match full {
+                Some(full) => full.min(negotiated),
+                None if self.traffic.packets > 64 && largest >= 512 => largest.min(negotiated),
+                None => negotiated,
             }
         })
     }
@@ -145,6 +157,10 @@ impl Direction {
     }
     pub(crate) fn segment_size(&self) -> u64 {
         self.mss()
+    }
+    /// From the point of the capture to the sender and back, from echoed timestamps.
+    pub(crate) const fn echo_round_trip(&self) -> Option<Duration> {
+        self.echo.smallest()
     }
     /// From the point of the capture to the sender and back.
     pub(crate) const fn sender_delay(&self) -> Duration {

@@ -1,0 +1,132 @@
+//! Transfers packet by packet, as public captures have them.
+
+use std::io::Cursor;
+
+use gridhaul_capture::{CaptureFile, ConnectionExplanation, Limit, Position, explain};
+use gridhaul_core::tcp::Flags;
+use gridhaul_core::wire::{Addresses, IpHeader, Payload, TcpHeader, write_tcp};
+
+/// A capture file (pcap, raw IP) of a client and a server.
+struct Capture {
+    file: Vec<u8>,
+    /// Next sequence numbers of the client and the server.
+    next: [u32; 2],
+    now_us: u32,
+}
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+impl Capture {
+    fn new() -> Self {
+        let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, 101].map(u32::to_le_bytes);
+        Self { file: header.concat(), next: [100, 500], now_us: 0 }
+    }
+
+    fn wait(&mut self, micros: u32) {
+        self.now_us += micros;
+    }
+
+    /// A SYN with the option of the maximum segment size.
+    fn syn(&mut self, sender: usize, mss: u16) {
+        let flags = if sender == CLIENT { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let mut header = self.header(sender, flags, 60_000);
+        header.options.mss = Some(mss);
+        self.write(sender, &header, 0);
+        self.next[sender] += 1;
+    }
+
+    /// A segment with this window and payload.
+    fn segment(&mut self, sender: usize, window: u16, payload: usize) {
+        let header = self.header(sender, Flags::ACK, window);
+        self.write(sender, &header, payload);
+        self.next[sender] += payload as u32;
+    }
+
+    fn header(&self, sender: usize, flags: Flags, window: u16) -> TcpHeader<'static> {
+        let ports = if sender == CLIENT { [40_000, 80] } else { [80, 40_000] };
+        let ack = if flags == Flags::SYN { 0 } else { self.next[1 - sender] };
+        TcpHeader {
+            source_port: ports[0],
+            destination_port: ports[1],
+            seq: self.next[sender],
+            ack,
+            flags,
+            window,
+            ..TcpHeader::default()
+        }
+    }
+
+    fn write(&mut self, sender: usize, header: &TcpHeader<'_>, payload: usize) {
+        let hosts = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
+        let addresses = Addresses::new(hosts[sender], hosts[1 - sender]).unwrap();
+        let mut packet = Vec::new();
+        let payload = vec![1; payload];
+        let ip = IpHeader::new(addresses);
+        write_tcp(&mut packet, &ip, header, Payload::Bytes(&payload)).unwrap();
+        let length = packet.len() as u32;
+        let (seconds, micros) = (self.now_us / 1_000_000, self.now_us % 1_000_000);
+        let record = [seconds, micros, length, length].map(u32::to_le_bytes);
+        self.file.extend(record.concat());
+        self.file.extend(packet);
+    }
+
+    fn explained(self) -> ConnectionExplanation {
+        let file = CaptureFile::new("test.pcap", Cursor::new(self.file));
+        let mut explanation = explain(vec![file], &mut |_| true).unwrap();
+        assert_eq!(explanation.connections.len(), 1);
+        explanation.connections.swap_remove(0)
+    }
+}
+
+/// A server behind a tunnel sends segments of its own MTU, which is smaller than the client's; a
+/// full segment is no end of a message.
+#[test]
+fn a_segment_of_the_senders_own_mtu_is_full() {
+    let mut capture = Capture::new();
+    capture.syn(CLIENT, 1_460);
+    capture.wait(90_000);
+    capture.syn(SERVER, 1_406);
+    capture.wait(50);
+    capture.segment(CLIENT, 60_000, 0);
+    capture.segment(CLIENT, 60_000, 300);
+    // Slow start at the receiver: each round trip twice the segments.
+    for round in 1..=5 {
+        capture.wait(90_000 - (1 << round) * 1_000);
+        for segment in 0..1 << round {
+            capture.wait(1_000);
+            capture.segment(SERVER, 60_000, 1_406);
+            if segment % 2 == 1 {
+                capture.segment(CLIENT, 60_000, 0);
+            }
+        }
+    }
+    let found = capture.explained();
+    assert_eq!(found.position, Position::Receiver);
+    assert_eq!(found.counters.short_segments, 0, "{}", found.details());
+    assert_eq!(found.verdict.limit, Some(Limit::CongestionWindow), "{}", found.details());
+}
+
+/// Without the handshake the scale of windows is unknown, but not when a window of zero ends.
+#[test]
+fn a_window_of_zero_limits_a_connection_whose_handshake_is_missing() {
+    let mut capture = Capture::new();
+    for _ in 0..6 {
+        for _ in 0..8 {
+            capture.wait(200);
+            capture.segment(SERVER, 500, 1_448);
+            capture.wait(300);
+            capture.segment(CLIENT, 500, 0);
+        }
+        capture.segment(SERVER, 500, 1_448);
+        capture.wait(300);
+        capture.segment(CLIENT, 0, 0);
+        // The application of the receiver reads.
+        capture.wait(3_000_000);
+        capture.segment(CLIENT, 500, 0);
+        capture.wait(100);
+    }
+    let found = capture.explained();
+    assert_eq!(found.position, Position::Unknown);
+    assert_eq!(found.verdict.limit, Some(Limit::ReceiveWindow), "{}", found.details());
+}
