@@ -84,7 +84,7 @@ fn rows(scenario: &Scenario, plan: &NetworkPlan) -> PointRows {
     let count = |flow: usize| u64::from(plan.flows[flow].count);
     let flows = scenario.flow.keys().enumerate().map(|(flow, name)| (name.clone(), count(flow)));
     let upstream = plan.relays.iter().map(|relay| (relay.row.clone(), count(relay.upstream)));
-    let links = plan.directions.rows().to_vec();
+    let links = plan.directions.answer_rows();
     PointRows { flows: flows.chain(upstream).collect(), links }
 }
 

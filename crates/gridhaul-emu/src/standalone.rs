@@ -201,8 +201,10 @@ impl StandaloneNetwork {
         let emulator = emulator.counted_by(&self.forwarded);
         let (warmup, end) = (Instant::ZERO, Instant::NEVER);
         let done = emulator.run((clock, &WakeupSchedule::new()), warmup, end, stop)?;
-        let rows = self.plan.directions.rows();
-        let names = self.plan.directions.row_of().iter().map(|&row| rows[row as usize].0.clone());
+        let directions = &self.plan.directions;
+        let rows = directions.answer_rows();
+        let numbers = directions.row_of().iter().chain(directions.row_of_class());
+        let names = numbers.map(|&row| rows[row as usize].0.clone());
         Ok(names.zip(done.after.links).collect())
     }
 }

@@ -20,6 +20,7 @@ mod event_log;
 mod events;
 mod external_messages;
 mod flow;
+mod fragmentation;
 mod handshakes;
 mod heap;
 mod layout;

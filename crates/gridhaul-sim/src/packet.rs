@@ -27,7 +27,7 @@ pub(crate) enum Body {
 }
 
 /// A message that is sent as a datagram.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Datagram {
     /// Payload in bytes.
     pub bytes: u32,
@@ -39,6 +39,19 @@ pub(crate) struct Datagram {
     pub number: u32,
     /// When the application had the message ready.
     pub ready: Instant,
+    /// The part that the packet carries; `None` for the complete datagram.
+    pub fragment: Option<Fragment>,
+}
+
+/// A fragment of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    /// IP header in bytes, with the fragment header of IPv6.
+    pub header: u8,
+    /// Where the fragment starts, in units of 8 B.
+    pub start: u16,
+    /// Bytes of the UDP header and the payload in the fragment.
+    pub bytes: u32,
 }
 
 impl Packet {
@@ -93,7 +106,10 @@ impl Body {
     pub(crate) const fn wire_bytes(&self) -> u32 {
         match self {
             Self::Tcp(segment) => segment.wire_bytes(),
-            Self::Datagram(datagram) => datagram.bytes + datagram.header as u32,
+            Self::Datagram(datagram) => match &datagram.fragment {
+                None => datagram.bytes + datagram.header as u32,
+                Some(fragment) => fragment.bytes + fragment.header as u32,
+            },
         }
     }
 }

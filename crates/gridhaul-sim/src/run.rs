@@ -5,11 +5,12 @@ use std::mem;
 use std::num::NonZero;
 use std::thread;
 
+use gridhaul_core::tcp::oversized_segments;
 use gridhaul_scenario::answer::{Answer, PointRows, Run, StoppingRule, TimeBase};
 use gridhaul_scenario::backend::{
     Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported, external_loads,
 };
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Scenario, Transport};
 
 use crate::aggregation::unsupported;
 use crate::audit::{AuditError, LinkTotals, check_medium, directions_on};
@@ -80,7 +81,7 @@ impl Sim {
     /// The scenario is not valid.
     pub fn rows(scenario: &Scenario) -> Result<PointRows, RunError> {
         let layout = Layout::new(&scenario.with_floods())?;
-        Ok(PointRows { flows: layout.flows, links: layout.directions.rows().to_vec() })
+        Ok(PointRows { flows: layout.flows, links: layout.directions.answer_rows() })
     }
 
     /// The number of threads that the machine or the caller permits.
@@ -97,10 +98,8 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let mut unsupported = unsupported(scenario);
     unsupported.extend(proxy::unsupported(scenario));
     unsupported.extend(unsupported_attacks(scenario));
-    unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
-        key,
-        reason: "the simulator has no shapers; use backend `emu`, or set `on = false`".to_owned(),
-    }));
+    unsupported.extend(oversized_segments(scenario));
+    unsupported.extend(captured_fragments(scenario));
     unsupported.extend(
         scenario.hybrid_router_keys().map(|key| Unsupported {
             key,
@@ -109,6 +108,19 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         }),
     );
     unsupported
+}
+
+/// Captures of links with fragments, which the simulator cannot write.
+fn captured_fragments(scenario: &Scenario) -> Option<Unsupported> {
+    let is_captured = scenario.has_mtu() && !scenario.record.pcap.is_empty();
+    let has_datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
+    (is_captured && has_datagrams).then(|| Unsupported {
+        key: "record.pcap".to_owned(),
+        reason:
+            "the simulator writes no fragments to captures; use backend `emu`, or remove `mtu` \
+                 from the links"
+                .to_owned(),
+    })
 }
 
 /// Simulates one run. Returns `None` if `continues` has ended it early.

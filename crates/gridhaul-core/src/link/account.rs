@@ -165,21 +165,23 @@ impl LinkAccount {
         self.has_attacks |= now.has_attacks;
     }
 
-    /// The metrics of all rows, from the counters of each direction `now` and `earlier`, and the
-    /// row of each direction.
+    /// The metrics of all rows, directions and then their classes, from the counters `now` and
+    /// `earlier` of each direction and each class.
     pub fn rows(
         now: impl Iterator<Item = Self>,
         earlier: &[Self],
         directions: &Directions,
         span: Duration,
     ) -> Vec<Metrics> {
-        let mut sums = vec![(Self::default(), 0); directions.rows().len()];
-        for ((now, earlier), &row) in now.zip(earlier).zip(directions.row_of()) {
+        let mut sums = vec![(Self::default(), 0); directions.answer_rows().len()];
+        let rows = directions.row_of().iter().chain(directions.row_of_class());
+        for ((now, earlier), &row) in now.zip(earlier).zip(rows) {
             let (sum, members) = &mut sums[row as usize];
             sum.add_difference(&now, earlier);
             *members += 1;
         }
-        let rows = sums.into_iter().zip(directions.rates());
+        let rates = directions.rates().iter().chain(directions.class_rates());
+        let rows = sums.into_iter().zip(rates);
         rows.map(|((sum, members), rate)| sum.metrics((members, *rate), span)).collect()
     }
 

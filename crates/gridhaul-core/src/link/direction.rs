@@ -27,9 +27,9 @@ pub struct LinkDirection<P> {
     /// `None` for a plain direction, which then costs one branch.
     pub(super) impaired: Option<Box<ImpairedPath<P>>>,
     /// Accepted packets that have not departed, in order of `left`, without the packets stored in a
-    /// CoDel or FQ-CoDel queue or waiting for the medium.
+    /// CoDel or FQ-CoDel queue or in a scheduler, or waiting for the medium.
     pub(super) inside: RingBuffer<PacketTransit<P>>,
-    /// The next departure or the next dequeue from a CoDel or FQ-CoDel queue, whichever is earlier.
+    /// The next departure or the next dequeue of a stored packet, whichever is earlier.
     pub(super) next: Instant,
     pub(super) copies: u64,
 }
@@ -195,8 +195,8 @@ impl<P: LinkPayload> LinkDirection<P> {
     }
 
     /// When [`poll_output`](Self::poll_output) is to be called next; [`Instant::NEVER`] while no
-    /// packet is inside that can ever depart. The call then returns a packet, except with CoDel and
-    /// FQ-CoDel, where the end of a transmission is a deadline as well.
+    /// packet is inside that can ever depart. The call then returns a packet, except with CoDel,
+    /// FQ-CoDel and schedulers, where the end of a transmission is a deadline as well.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
@@ -230,11 +230,11 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// Removes the packet that [`front`](Self::front) returns.
     #[inline]
     pub fn drop_front(&mut self) {
-        self.inside.drop_front();
         if self.impaired.is_some() {
-            self.update_next();
+            self.drop_front_of_impaired();
             return;
         }
+        self.inside.drop_front();
         let next = self.inside.front().map_or(Instant::NEVER, |first| first.left);
         assert!(next >= self.next, "packets leave in the order of their times");
         self.next = next;
@@ -256,8 +256,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.queued_of_impaired()
     }
 
-    /// Whether more than half of the queue limit is in use at `now`; never with CoDel, FQ-CoDel
-    /// and contention.
+    /// Whether more than half of the queue limit is in use at `now`; never with CoDel, FQ-CoDel,
+    /// schedulers and contention.
     pub fn is_more_than_half_full(&mut self, now: Instant) -> bool {
         self.dequeue_due(now);
         self.queue.is_more_than_half_full()
@@ -266,7 +266,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// Queue length in bytes at `now`, without the packet in transmission.
     pub fn queue_bytes(&mut self, now: Instant) -> u64 {
         self.dequeue_due(now);
-        self.stored().map_or(self.queue.bytes(), StoredPackets::bytes)
+        self.queue.bytes() + self.stored_length().1
     }
 
     /// Number of packets that [`poll_output`](Self::poll_output) has yet to return: queued, in
@@ -275,7 +275,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// Invariant: accepted packets + [`copies`](Self::copies) = returned packets + inside.
     #[must_use]
     pub fn inside(&self) -> usize {
-        self.inside.len() + self.stored().map_or(0, |stored| stored.packets() as usize)
+        self.inside.len() + self.stored_length().0 as usize
     }
 
     /// Bytes transmitted by `now` of the packets that have not departed yet: all bytes of a packet
@@ -312,8 +312,19 @@ impl<P: LinkPayload> LinkDirection<P> {
     }
 
     #[inline(never)]
+    fn drop_front_of_impaired(&mut self) {
+        self.count_in_class();
+        self.inside.drop_front();
+        self.update_next();
+    }
+
+    #[inline(never)]
     fn queued_of_impaired(&self) -> u32 {
-        self.stored().map_or(self.queue.packets(), StoredPackets::packets)
+        self.queue.packets() + self.stored_length().0
+    }
+
+    fn stored_length(&self) -> (u32, u64) {
+        self.impaired.as_ref().map_or((0, 0), |impaired| impaired.stored_length())
     }
 
     pub(super) fn stored(&self) -> Option<&StoredPackets<P>> {

@@ -1,5 +1,5 @@
-//! Packet transit through a direction that is not plain: with impairments, compression or active
-//! queue management.
+//! Packet transit through a direction that is not plain: with impairments, compression, active
+//! queue management or a scheduler.
 
 use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
@@ -10,6 +10,8 @@ use super::change::Failures;
 use super::impairments::{ImpairedPacket, Impairments, Sent};
 use super::medium::MediumAccess;
 use super::rate_changes::RateChanges;
+use super::scheduler::Scheduler;
+use super::shaper::Shaper;
 use super::{
     DropReason, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit, TransitOutcome,
 };
@@ -19,7 +21,11 @@ use super::{
 pub(super) struct ImpairedPath<P> {
     pub(super) impairments: Impairments,
     discipline: Discipline<P>,
+    /// Replaces the discipline in a direction whose packets have classes.
+    pub(super) scheduler: Option<Box<Scheduler<P>>>,
     compression: Option<Compression>,
+    /// The shaper before the queue.
+    pub(super) shaper: Option<Box<Shaper<P>>>,
     /// `None` for a direction whose rate does not change.
     pub(super) rate_changes: Option<RateChanges>,
     /// Failures that a caller has caused during the run (`change`).
@@ -47,6 +53,8 @@ impl<P: LinkPayload> ImpairedPath<P> {
         let plain = matches!(access, MediumAccess::Own)
             && Impairments::is_none(direction)
             && direction.aqm.is_none()
+            && direction.scheduler.is_none()
+            && direction.active_shaper().is_none()
             && direction.compression.is_none()
             && direction.rate_change.is_empty();
         (!plain).then(|| Box::new(Self::of(direction, access, random)))
@@ -69,7 +77,9 @@ impl<P: LinkPayload> ImpairedPath<P> {
         Self {
             impairments,
             discipline,
+            scheduler: Scheduler::new(direction, random).map(Box::new),
             compression: direction.compression,
+            shaper: Shaper::new(direction).map(Box::new),
             rate_changes: RateChanges::new(direction),
             failures: Failures::default(),
             attacks: Attacks::default(),
@@ -91,6 +101,23 @@ impl<P: LinkPayload> ImpairedPath<P> {
             Discipline::Dequeue(stored) | Discipline::Contention(stored) => Some(stored),
             Discipline::DropTail | Discipline::Enqueue(_) => None,
         }
+    }
+
+    /// Packets and bytes that are stored in a shaper, a scheduler or a managed queue.
+    pub(super) fn stored_length(&self) -> (u32, u64) {
+        let shaper = self.shaper.as_ref().map(|shaper| (shaper.packets(), shaper.bytes()));
+        let classes = self.scheduler.as_ref().map(|classes| (classes.packets(), classes.bytes()));
+        let stored = self.stored().map(|stored| (stored.packets(), stored.bytes()));
+        let lengths = [shaper, classes, stored].into_iter().flatten();
+        lengths.fold((0, 0), |sum, length| (sum.0 + length.0, sum.1 + length.1))
+    }
+
+    /// When the next packet leaves the shaper, or the transmitter takes the next stored packet.
+    fn next_dequeue(&self) -> Option<Instant> {
+        let shaper = self.shaper.as_ref().map(|shaper| shaper.next_release());
+        let classes = self.scheduler.as_ref().map(|classes| classes.next_dequeue());
+        let stored = self.stored().map(StoredPackets::next_dequeue);
+        [shaper, classes, stored].into_iter().flatten().min()
     }
 
     /// The stored packets that the transmitter dequeues.
@@ -120,9 +147,25 @@ impl<P: LinkPayload> LinkDirection<P> {
         payload: P,
     ) -> Result<(), DropReason> {
         let bytes = self.link_bytes(bytes);
-        let packet = StoredPacket { payload, bytes, offered: now };
+        let packet = StoredPacket { payload, bytes, offered: now, enqueued: now };
         self.dequeue_due(now);
+        match self.impaired.as_ref().is_some_and(|impaired| impaired.shaper.is_some()) {
+            true => self.handle_shaped(now, packet),
+            false => self.enqueue(now, packet),
+        }
+    }
+
+    /// A packet enters the queue of the link.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: StoredPacket<P>,
+    ) -> Result<(), DropReason> {
+        let (bytes, packet) = (packet.bytes, StoredPacket { enqueued: now, ..packet });
         let Some(impaired) = &mut self.impaired else { return Ok(()) };
+        if impaired.scheduler.is_some() {
+            return self.handle_scheduled(packet);
+        }
         let started = impaired.impairments.outages.release(self.transmitter.free_at().max(now));
         let waits = started > now;
         match &mut impaired.discipline {
@@ -135,7 +178,7 @@ impl<P: LinkPayload> LinkDirection<P> {
                     stored.push(packet, waits)?;
                 }
                 self.emit_dropped(now, DropReason::QueueFull);
-                self.dequeue_due(now);
+                self.dequeue_stored(now);
                 return Ok(());
             }
             Discipline::Contention(stored) => return stored.push(packet, true),
@@ -166,10 +209,18 @@ impl<P: LinkPayload> LinkDirection<P> {
         Ok(())
     }
 
+    /// Passes packets from the shaper to the queue, and dequeues all packets whose transmission
+    /// starts by `now`.
+    pub(super) fn dequeue_due(&mut self, now: Instant) {
+        self.release_shaped(now);
+        self.dequeue_stored(now);
+    }
+
     /// Dequeues all packets whose transmission starts by `now`. For drop-tail, only removes them
     /// from the queue length.
-    pub(super) fn dequeue_due(&mut self, now: Instant) {
+    pub(super) fn dequeue_stored(&mut self, now: Instant) {
         self.queue.advance(now);
+        self.dequeue_scheduled(now);
         while let Some(stored) = self.impaired.as_mut().and_then(|impaired| impaired.stored_mut())
             && stored.packets() > 0
             && stored.next_dequeue() <= now
@@ -195,11 +246,7 @@ impl<P: LinkPayload> LinkDirection<P> {
 
     /// Sets the next departure or dequeue time.
     pub(super) fn update_next(&mut self) {
-        let next_dequeue = self
-            .impaired
-            .as_ref()
-            .and_then(|impaired| impaired.stored())
-            .map(StoredPackets::next_dequeue);
+        let next_dequeue = self.impaired.as_ref().and_then(|impaired| impaired.next_dequeue());
         let left = self.inside.front().map(|first| first.left);
         self.next = left.into_iter().chain(next_dequeue).min().unwrap_or(Instant::NEVER);
     }
@@ -212,19 +259,21 @@ impl<P: LinkPayload> LinkDirection<P> {
             .and_then(|impaired| impaired.stored_mut())
             .and_then(StoredPackets::pop_dropped)
         {
-            let StoredPacket { payload, bytes, offered } = packet;
-            let outcome = TransitOutcome::Lost(reason);
-            let transit = PacketTransit {
-                payload,
-                bytes,
-                offered,
-                started: now,
-                sent: now,
-                left: now,
-                outcome,
-            };
-            self.insert(transit);
+            self.emit_dropped_packet(now, packet, reason);
         }
+    }
+
+    /// A packet that a queue dropped at `now` departs as lost.
+    pub(super) fn emit_dropped_packet(
+        &mut self,
+        now: Instant,
+        packet: StoredPacket<P>,
+        reason: DropReason,
+    ) {
+        let StoredPacket { payload, bytes, offered, .. } = packet;
+        let outcome = TransitOutcome::Lost(reason);
+        let (started, sent, left) = (now, now, now);
+        self.insert(PacketTransit { payload, bytes, offered, started, sent, left, outcome });
     }
 
     /// End of the transmission of the first packet that waits for the medium, if its first bit is
@@ -243,7 +292,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     }
 
     /// Transmits a packet from `started` on. Load-dependent latency counts the packet at `counted`.
-    fn transmit(&mut self, started: Instant, packet: StoredPacket<P>, counted: Instant) {
+    pub(super) fn transmit(&mut self, started: Instant, packet: StoredPacket<P>, counted: Instant) {
         let sent = self.end_of_transmission(started, packet.bytes);
         self.finish(packet, Transmission { started, sent, counted, collided: false });
     }
@@ -260,7 +309,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// The packet leaves the transmitter.
     fn finish(&mut self, packet: StoredPacket<P>, transmission: Transmission) {
         let Some(impaired) = &mut self.impaired else { return };
-        let StoredPacket { payload, bytes, offered } = packet;
+        let StoredPacket { payload, bytes, offered, .. } = packet;
         let Transmission { started, sent, counted, collided } = transmission;
         self.transmitter.occupy_until(sent);
         let lost = self.loss.loses(sent);

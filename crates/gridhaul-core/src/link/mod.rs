@@ -4,16 +4,17 @@
 //!
 //! 0. **Compression** determines the size of the packet on the link (`compression` of the
 //!    scenario).
-//! 1. **Queue**: drop-tail with a limit in packets or bytes (`queue`), or active queue management
-//!    (`aqm`).
-//! 2. **Transmission** at the rate of the link (`transmitter`), which may change at stated times
+//! 1. **Shaper** of the sending node, which passes packets to the queue at its rate (`shaper`).
+//! 2. **Queue**: drop-tail with a limit in packets or bytes (`queue`), active queue management
+//!    (`aqm`), or a queue for each class of packets (`scheduler`).
+//! 3. **Transmission** at the rate of the link (`transmitter`), which may change at stated times
 //!    (`rate_changes`). An outage of mode `hold` stops the transmitter, also in the middle of a
 //!    packet (`outage`).
-//! 3. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
+//! 4. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
 //!    Bernoulli, Gilbert–Elliott or listed losses (`loss`). The first that applies is the cause.
-//! 4. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
-//! 5. **Attacks** (`attack`): packets that would arrive are dropped, delayed or altered.
-//! 6. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets,
+//! 5. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
+//! 6. **Attacks** (`attack`): packets that would arrive are dropped, delayed or altered.
+//! 7. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets,
 //!    then the extra delay of reordered packets, which does not (`jitter`, `load_latency`,
 //!    `reorder`).
 //!
@@ -21,7 +22,7 @@
 //! transmitter will be free is known, so that the start of a transmission is not an event. CoDel
 //! and FQ-CoDel decide on dequeue: they store packets (`aqm::StoredPackets`) until the transmitter
 //! is free, the end of each transmission is a deadline as well, and dropped packets leave as
-//! `TransitOutcome::Lost`.
+//! `TransitOutcome::Lost`. The same applies to schedulers.
 //!
 //! Directions may share a medium (`medium`): in time slots, or by contention. With contention,
 //! packets wait in the direction until the medium transmits them.
@@ -53,9 +54,11 @@ mod rate_changes;
 mod reorder;
 mod ring_buffer;
 mod route_change;
+mod scheduler;
 mod serializer;
 mod set;
 mod shadowing;
+mod shaper;
 mod timed;
 mod transit;
 mod transmitter;

@@ -1,5 +1,6 @@
 //! The transit of a packet through a link: times and outcome.
 
+use gridhaul_scenario::scenario::Dscp;
 use gridhaul_scenario::units::Instant;
 
 use super::LossCause;
@@ -10,6 +11,12 @@ pub trait LinkPayload: Copy {
     /// queues. By default all packets belong to one flow.
     fn flow(&self) -> u64 {
         0
+    }
+
+    /// Differentiated services code point in the packet, if the payload has it; otherwise that of
+    /// its flow applies.
+    fn code_point(&self) -> Option<Dscp> {
+        None
     }
 
     /// Whether the packet has payload that an attacker can alter.

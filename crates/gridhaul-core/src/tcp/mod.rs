@@ -19,6 +19,7 @@ mod retransmission_queue;
 mod rtt;
 mod rules;
 mod segment;
+mod segment_size;
 mod sender;
 
 pub use connection::{Connection, PendingSegment, State};
@@ -29,6 +30,7 @@ pub use receiver::Receiver;
 pub use rtt::{RttEstimator, RttSample};
 pub use rules::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
+pub use segment_size::oversized_segments;
 pub use sender::{Sender, SenderStats};
 
 /// A simulation holds one of each for every meter, up to a million: each additional field costs

@@ -40,7 +40,7 @@ pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, Trace
     let Load::Trace(trace) = &spec.load else { return None };
     let bytes_max = match spec.transport {
         Transport::Tcp => u64::MAX,
-        Transport::Datagram | Transport::Echo => spec.ip.datagram_payload_max().get(),
+        Transport::Datagram | Transport::Echo => scenario.datagram_payload_max(spec.ip).get(),
     };
     let limits = TraceLimits { members: scenario.connections(spec), bytes_max };
     let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());
@@ -59,7 +59,11 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
         // The checks of a trace depend on its flow, so each distinct flow is checked once.
         let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
         let checks = traced.map(|(name, flow)| {
-            let limits = (here.connections(flow), flow.transport != Transport::Tcp, flow.ip);
+            let limits = (
+                here.connections(flow),
+                flow.transport != Transport::Tcp,
+                here.datagram_payload_max(flow.ip),
+            );
             format!("{name} {limits:?} {:?} {:?}", flow.load, here.folder)
         });
         if seen.insert(checks.collect::<Vec<_>>()) {

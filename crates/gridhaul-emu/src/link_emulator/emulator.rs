@@ -1,6 +1,7 @@
 //! The emulator loop: reads packets from devices, offers them to links, and writes the packets that
 //! arrive.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use gridhaul_core::link::{
@@ -33,6 +34,8 @@ pub(crate) struct Emulator<'a> {
     counters: Vec<RowCounters>,
     /// Lost data of flows whose congestion control classifies losses.
     lost: Vec<LostData>,
+    /// Identification of the last datagram of each flow of which a fragment was lost.
+    lost_datagrams: BTreeMap<u64, u32>,
     lateness: Lateness,
     /// Counts the packets for other threads, if they read the counts.
     forwarded: Option<&'a ForwardedCounter>,
@@ -117,8 +120,11 @@ impl<'a> Emulator<'a> {
             let captured = recorded && member == 0 && scenario.record.captures(name);
             CaptureObserver { last_left: None, capture: captured.then(|| CaptureWriter::new(name)) }
         };
-        let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)
+        // The kernel shapes.
+        let unshaped = scenario.without_shapers();
+        let mut links = LinkSet::of_scenario(&unshaped, &plan.directions, replication, observer)
             .expect("a valid scenario pairs existing directions");
+        links.classify_flows(scenario, Header::flow_keys);
         Ok(Self {
             plan,
             devices,
@@ -126,6 +132,7 @@ impl<'a> Emulator<'a> {
             packets: PacketStore::default(),
             counters: vec![RowCounters::default(); plan.flows.len()],
             lost: Vec::new(),
+            lost_datagrams: BTreeMap::new(),
             lateness: Lateness::new(),
             forwarded: None,
             bridges: None,
@@ -387,13 +394,17 @@ impl<'a> Emulator<'a> {
         let row_counters = &mut self.counters[usize::from(header.to.flow)];
         let data = header.is_forward() && header.payload > 0;
         row_counters.data.lost += u64::from(data);
-        row_counters.lost += u64::from(header.payload > 0);
+        // A datagram is lost with the first of its fragments that is lost.
+        let is_first = header.fragment_of.is_none_or(|datagram| {
+            self.lost_datagrams.insert(header.flow_key(), datagram) != Some(datagram)
+        });
+        row_counters.lost += u64::from(header.payload > 0 && is_first);
         self.record_cause(&header, cause, at);
     }
 
     /// Records the cause of the loss of a data segment if its sender classifies losses.
     fn record_cause(&mut self, header: &Header, cause: LossCause, at: Instant) {
-        let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
+        let Header { to: Address { flow, number: member, .. }, payload: len, seq, .. } = *header;
         if header.is_forward() && len > 0 && self.plan.flows[usize::from(flow)].classifies_losses()
         {
             self.lost.push(LostData { at, flow, member, seq, len, cause });

@@ -1,8 +1,11 @@
 //! The headers of a packet that the emulator uses: its flow, its direction, and its payload.
 
+use std::ops::Range;
+
 use gridhaul_core::wire::{EtherType, EthernetFrame, IpPacket, PacketRewriter, PacketSummary};
 
 use crate::network::{Address, FlowEnd};
+use gridhaul_scenario::scenario::Dscp;
 
 /// Flow and payload of a packet, from its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,14 +16,20 @@ pub(crate) struct Header {
     pub payload: u32,
     /// TCP sequence number of the first payload byte.
     pub seq: u32,
+    /// Differentiated services code point.
+    pub dscp: Dscp,
+    /// Identification of the datagram of which the packet is a fragment.
+    pub fragment_of: Option<u32>,
 }
 
 impl Header {
     /// Parses a packet; `None` if it belongs to no flow (neighbour discovery of the kernel, an
     /// error message).
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
-        let PacketSummary { destination, payload, seq } = PacketSummary::read(packet)?;
-        Some(Self { to: Address::of(destination)?, payload, seq })
+        let PacketSummary { destination, payload, seq, traffic_class, fragment_of } =
+            PacketSummary::read(packet)?;
+        let dscp = Dscp::of_octet(traffic_class);
+        Some(Self { to: Address::of(destination)?, payload, seq, dscp, fragment_of })
     }
 
     /// Parses an Ethernet frame of the first member of a flow; `None` for the kernel's own frames
@@ -30,12 +39,18 @@ impl Header {
         let EthernetFrame { header, payload } = EthernetFrame::parse(frame).ok()?;
         let is_own = ![EtherType::IPV4, EtherType::IPV6, ARP].contains(&header.ether_type);
         let to = Address { flow: flow as u16, side, number: 0 };
-        is_own.then_some(Self { to, payload: payload.len() as u32, seq: 0 })
+        let payload = payload.len() as u32;
+        is_own.then_some(Self { to, payload, seq: 0, dscp: Dscp::default(), fragment_of: None })
     }
 
     /// Whether the packet goes from the `from` end to the `to` end of its flow.
     pub(crate) fn is_forward(&self) -> bool {
         self.to.side == FlowEnd::To
+    }
+
+    /// The [`flow_key`](Self::flow_key) of all packets of a flow.
+    pub(crate) fn flow_keys(flow: usize) -> Range<u64> {
+        (flow as u64) << 33..(flow as u64 + 1) << 33
     }
 
     /// A number that the packets of one flow in one direction share.

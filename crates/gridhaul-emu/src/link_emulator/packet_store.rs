@@ -1,6 +1,7 @@
 //! Storage of the packets in the emulator; links carry their indices.
 
 use gridhaul_core::link::LinkPayload;
+use gridhaul_scenario::scenario::Dscp;
 
 use super::packet_header::Header;
 
@@ -11,11 +12,17 @@ pub(crate) struct StoredPacket {
     pub index: u32,
     /// Flow, member and end, for fair queueing.
     flow: u64,
+    dscp: Dscp,
 }
 
 impl LinkPayload for StoredPacket {
     fn flow(&self) -> u64 {
         self.flow
+    }
+
+    /// A program that sets no code point sends 0; then that of the flow applies.
+    fn code_point(&self) -> Option<Dscp> {
+        (self.dscp != Dscp::default()).then_some(self.dscp)
     }
 }
 
@@ -37,7 +44,7 @@ impl PacketStore {
         slot.0 = header;
         slot.1.clear();
         slot.1.extend_from_slice(bytes);
-        StoredPacket { index, flow: header.flow_key() }
+        StoredPacket { index, flow: header.flow_key(), dscp: header.dscp }
     }
 
     /// Header and bytes of a packet.

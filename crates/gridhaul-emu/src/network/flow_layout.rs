@@ -21,6 +21,8 @@ pub(crate) struct FlowLayout {
     pub ends: [usize; 2],
     /// Node of the server that receives the data: the second end, unless there is an aggregator.
     pub server: usize,
+    /// Traffic class octet of the packets of both ends.
+    pub traffic_class: u8,
     /// Number of aggregators to which the members are assigned evenly; 0 without aggregators.
     pub aggregators: u32,
     /// Whether routes limit the receive window, because relay daemons open the sockets.
@@ -67,6 +69,7 @@ impl FlowLayout {
             transport: flow.transport,
             ends,
             server: ends[1],
+            traffic_class: flow.dscp.octet(),
             aggregators: 0,
             limits_window: false,
             stacks,

@@ -11,6 +11,8 @@ pub(crate) struct LinkDevice {
     pub link: String,
     /// Name of the device.
     pub device: String,
+    /// MTU of the direction that starts here, if it has one.
+    pub mtu: Option<u32>,
     /// The direction of the link that starts here, if any.
     pub leads: Option<Hop>,
 }

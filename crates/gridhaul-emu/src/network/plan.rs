@@ -54,8 +54,10 @@ impl NetworkPlan {
         for (index, (name, link)) in scenario.link.iter().enumerate() {
             let sides = [(&link.from, link.forward(), true), (&link.to, link.reverse(), false)];
             for (at, direction, forward) in sides {
+                let mtu = direction.and_then(|direction| direction.mtu);
                 ports.push(LinkDevice {
                     node: node(at),
+                    mtu: mtu.and_then(|mtu| u32::try_from(mtu.get()).ok()),
                     link: name.clone(),
                     device: format!("link{index}"),
                     leads: direction.map(|_| Hop { link: index, forward }),
@@ -161,7 +163,7 @@ impl NetworkPlan {
             let mtu = match self.frames {
                 Some(_) => ETHERNET_MTU,
                 None if self.proxy_at(number).is_some() => self.proxy_mtu(),
-                None => MTU,
+                None => port.mtu.unwrap_or(MTU),
             };
             let attributes = DeviceAttributes {
                 mtu,

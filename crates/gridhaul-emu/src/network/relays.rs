@@ -63,6 +63,7 @@ fn upstream_layout(
         transport: Transport::Tcp,
         ends,
         server: ends[1],
+        traffic_class: 0,
         aggregators: 0,
         limits_window: true,
         stacks: names.map(|name| StackParams::named(scenario, name, stage.ip)),

@@ -67,6 +67,7 @@ fn probe_layout(
         transport: Transport::Datagram,
         ends,
         server: ends[1],
+        traffic_class: 0,
         aggregators: 0,
         limits_window: false,
         // Datagrams use nothing of them, and a scenario has a flow.

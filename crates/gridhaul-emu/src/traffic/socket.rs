@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::Transport;
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_ip_tos, set_ipv6_tclass,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::EmulationError;
@@ -96,16 +99,33 @@ fn open(
     controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = plain_socket(flow)?;
+    mark(&socket, flow)?;
     if flow.transport == Transport::Tcp {
         let stack = &flow.stacks[end];
         configure_socket(&socket, &socket_config(stack, controls.name(stack)))?;
         controls.configure(&socket, stack)?;
     } else {
         // Datagrams must be lost only on the links of the scenario, not at a socket.
+        if flow.family == AddressFamily::V4 {
+            // Routers fragment datagrams: hosts do not forbid it (DF).
+            set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DONT)
+                .map_err(io::Error::from)
+                .map_err(EmulationError::call("setting IP_MTU_DISCOVER"))?;
+        }
         set_receive_buffer(&socket, DATAGRAM_BUFFER)?;
         set_send_buffer(&socket, DATAGRAM_BUFFER)?;
     }
     Ok(socket)
+}
+
+/// Sets the code point of the packets that a socket sends, and the connections that it accepts.
+fn mark(socket: &Socket, flow: &FlowLayout) -> Result<(), EmulationError> {
+    let marked = match flow.family {
+        _ if flow.traffic_class == 0 => return Ok(()),
+        AddressFamily::V4 => set_ip_tos(socket, flow.traffic_class),
+        AddressFamily::V6 => set_ipv6_tclass(socket, flow.traffic_class.into()),
+    };
+    marked.map_err(io::Error::from).map_err(EmulationError::call("setting the code point"))
 }
 
 /// A socket with the parameters of the system.

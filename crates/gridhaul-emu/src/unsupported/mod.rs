@@ -4,7 +4,7 @@ mod aggregator;
 mod proxy;
 mod stack;
 
-use gridhaul_core::tcp::StackParams;
+use gridhaul_core::tcp::{StackParams, oversized_segments};
 use gridhaul_scenario::backend::{Unsupported, attacks};
 use gridhaul_scenario::scenario::{
     CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
@@ -60,6 +60,20 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         for (key, reason) in used.then(|| unsupported_stack_keys(stack)).into_iter().flatten() {
             reject(format!("stack.{name}.{key}"), &reason);
         }
+    }
+    let has_proxy = scenario
+        .node
+        .values()
+        .any(|node| node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None));
+    if scenario.has_mtu() && has_proxy {
+        reject(
+            "link".to_owned(),
+            "the devices of proxies have the size of the hosts' packets; remove `mtu` from the \
+             links, or the proxies",
+        );
+    }
+    for Unsupported { key, reason } in oversized_segments(scenario) {
+        reject(key, &reason);
     }
     for (key, shaper) in scenario.shaper_keys() {
         for key in slow_rates(shaper).into_iter().map(|rate| format!("{key}.{rate}")) {

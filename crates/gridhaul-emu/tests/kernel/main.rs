@@ -3,6 +3,7 @@
 
 mod congestion_control;
 mod corruption;
+mod fragments;
 mod link;
 mod load;
 mod medium;
@@ -11,6 +12,7 @@ mod pair;
 mod proxy;
 mod relay;
 mod router;
+mod scheduler;
 mod shaper;
 mod tcp;
 

@@ -31,7 +31,7 @@ pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
         unsupported.proxy(&format!("node.{name}"), node);
     }
     for key in scenario.hybrid_router_keys() {
-        unsupported.key(&key, "not in the equations; use backend `emu`");
+        unsupported.key(&key, "not in the equations; use backend `sim`");
     }
     for (name, link) in &scenario.link {
         if link.medium.is_some() {
@@ -110,7 +110,9 @@ impl UnsupportedKeys {
             ("rate_change", !direction.rate_change.is_empty()),
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
+            ("mtu", direction.mtu.is_some()),
             ("aqm", direction.aqm.is_some()),
+            ("scheduler", direction.scheduler.is_some()),
             ("load_latency", direction.load_latency.is_some()),
             ("compression", direction.compression.is_some()),
         ] {
@@ -119,7 +121,7 @@ impl UnsupportedKeys {
             }
         }
         if direction.active_shaper().is_some() {
-            self.key(&format!("{key}.shaper"), "not in the equations; use backend `emu`");
+            self.key(&format!("{key}.shaper"), "not in the equations; use backend `sim`");
         }
     }
 

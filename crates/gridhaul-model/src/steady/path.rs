@@ -235,7 +235,9 @@ fn loss(direction: &Direction, bytes: f64) -> f64 {
 /// Rejects each key of a direction that the formulas do not support.
 fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) {
     let sets = [
+        (direction.mtu.is_some(), "mtu", "fragments"),
         (direction.aqm.is_some(), "aqm", "active queue management"),
+        (direction.scheduler.is_some(), "scheduler", "classes of packets"),
         (direction.reorder.is_some(), "reorder", "reordering"),
         (direction.route_change.is_some(), "route_change", "route changes"),
         (!direction.rate_change.is_empty(), "rate_change", "rates that change"),
@@ -254,7 +256,7 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
     if direction.active_shaper().is_some() {
         unsupported.push(Unsupported {
             key: format!("{key}.shaper"),
-            reason: "the steady-state formulas exclude shapers; use backend `emu`".to_owned(),
+            reason: "the steady-state formulas exclude shapers; use backend `sim`".to_owned(),
         });
     }
 }

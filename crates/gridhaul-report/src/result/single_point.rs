@@ -91,6 +91,7 @@ fn saturated(point: &Point) -> Option<String> {
     let full = point
         .links
         .iter()
+        .filter(|row| !row.is_of_class())
         .filter(|row| used(row).is_some_and(|used| used >= SATURATION_UTILISATION));
     let names: Vec<_> = full.map(|row| row.name.as_str()).collect();
     match names[..] {

@@ -111,7 +111,9 @@ pub struct Point {
     /// upstream connections of an aggregator, named `<aggregator>><end>`.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "rows_schema::flow_rows"))]
     pub flows: Vec<Row>,
-    /// One row per direction of each link, named `<link>.forward` or `<link>.reverse`.
+    /// One row per direction of each link, named `<link>.forward` or `<link>.reverse`. Then one row
+    /// per class of each `scheduler`, named `<link>.forward.<class>` or `<link>.reverse.<class>`;
+    /// its utilisation is the share of the direction that the class uses.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "rows_schema::link_rows"))]
     pub links: Vec<Row>,
     /// One deadline check per flow with a deadline.
@@ -283,6 +285,13 @@ impl Row {
                 }
             }
         }
+    }
+
+    /// Whether this is the row of a class of a scheduler, such as `feeder.forward.control`: names
+    /// of links and classes have no dots.
+    #[must_use]
+    pub fn is_of_class(&self) -> bool {
+        self.name.matches('.').count() == 2
     }
 
     /// Mean of a metric, if it is known.

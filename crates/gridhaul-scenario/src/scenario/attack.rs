@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Burst, Flow, IpVersion, Load, Scenario, Transport};
+use super::{Burst, Dscp, Flow, IpVersion, Load, Scenario, Transport};
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// An attack on the network, for a time. A packet is dropped, delayed or altered if its
@@ -229,6 +229,7 @@ impl FloodAttack {
             count: 1,
             transport: Transport::Datagram,
             ip: Self::IP,
+            dscp: Dscp::default(),
             stack: None,
             to_stack: None,
             load: Load::Burst(burst),

@@ -10,17 +10,22 @@ use crate::units::Bytes;
 /// the size on the link; the far end restores the original packet. The size does not depend on the
 /// content of a packet, and neither compression nor encryption takes time.
 ///
-/// Size on the link: `header` for the first 40 B of a packet (IPv4 and TCP without options; IPv6,
-/// UDP and ICMP headers and options beyond or within these bytes are not distinguished),
+/// Size on the link: `header` for the first bytes of a packet, as many as `compressible` says,
 /// `payload_ratio` times the other bytes, rounded up, and `overhead`. A packet that is shorter than
 /// `header` keeps its size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Compression {
-    /// Size of the first 40 B of a packet on the link, such as `"22 B"` for an acknowledgement.
+    /// Size of the `compressible` bytes of a packet on the link, such as `"22 B"` for an
+    /// acknowledgement, or `"4 B"` for IPv6 and UDP with ROHC (RFC 5795) or 6LoWPAN (RFC 6282).
     #[serde(default = "uncompressed_header")]
     pub header: Bytes,
+    /// Number of bytes at the beginning of each packet that are headers: 40 B for IPv4 and TCP
+    /// without options, 60 B for IPv6 and TCP, 28 B or 48 B for datagrams. The headers of a packet
+    /// are not distinguished: bytes beyond its own headers are compressed as well.
+    #[serde(default = "uncompressed_header", skip_serializing_if = "is_usual")]
+    pub compressible: Bytes,
     /// Size of the other bytes on the link, relative to their original size: above 0, at most 1.
     /// Encrypted or compressed data has 1.
     #[serde(default = "incompressible")]
@@ -40,12 +45,15 @@ const fn uncompressed_header() -> Bytes {
 const fn incompressible() -> f64 {
     1.0
 }
+fn is_usual(size: &Bytes) -> bool {
+    *size == COMPRESSIBLE_HEADER
+}
 
 impl Compression {
     /// Size on the link of a packet of `bytes`.
     #[must_use]
     pub fn link_bytes(&self, bytes: u32) -> u32 {
-        let first = u64::from(bytes).min(COMPRESSIBLE_HEADER.get());
+        let first = u64::from(bytes).min(self.compressible.get());
         let rest = u64::from(bytes) - first;
         let rest = (rest as f64 * self.payload_ratio).ceil() as u64;
         let header = self.header.get().min(u64::from(bytes));
@@ -61,9 +69,13 @@ mod tests {
     fn sizes_follow_the_byte_model() {
         let keys = |header, payload_ratio, overhead| Compression {
             header: Bytes::new(header),
+            compressible: COMPRESSIBLE_HEADER,
             payload_ratio,
             overhead: Bytes::new(overhead),
         };
+        // IPv6 and UDP: 48 B of headers and a reading of 60 B.
+        let datagram = Compression { compressible: Bytes::new(48), ..keys(4, 1.0, 0) };
+        assert_eq!(datagram.link_bytes(108), 64);
         // An acknowledgement of 40 B with a header of 22 B; a full segment of 1500 B.
         assert_eq!(keys(22, 1.0, 0).link_bytes(40), 22);
         assert_eq!(keys(22, 1.0, 0).link_bytes(1500), 1482);

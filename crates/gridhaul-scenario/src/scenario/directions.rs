@@ -13,6 +13,12 @@ pub struct Directions {
     rates: Vec<BitRate>,
     /// Row of each direction.
     row_of: Vec<u32>,
+    /// Name and number of equal directions of the row of each class of a scheduler.
+    class_rows: Vec<(String, u64)>,
+    /// Mean rate of the direction of each of these rows.
+    class_rates: Vec<BitRate>,
+    /// Row of each class of each direction, counted after `rows`.
+    row_of_class: Vec<u32>,
     /// For each link, forward and reverse: number of the direction of its first member.
     first: Vec<[Option<u32>; 2]>,
 }
@@ -22,7 +28,15 @@ impl Directions {
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let rates = Self::keys(scenario).map(|direction| direction.mean_rate(scenario)).collect();
-        let mut numbered = Self { rows: Vec::new(), rates, row_of: Vec::new(), first: Vec::new() };
+        let mut numbered = Self {
+            rows: Vec::new(),
+            rates,
+            row_of: Vec::new(),
+            class_rows: Vec::new(),
+            class_rates: Vec::new(),
+            row_of_class: Vec::new(),
+            first: Vec::new(),
+        };
         for (name, link) in &scenario.link {
             let members = u64::from(scenario.link_members(link));
             let mut first = [None; 2];
@@ -37,7 +51,43 @@ impl Directions {
             }
             numbered.first.push(first);
         }
+        numbered.add_classes(scenario);
         numbered
+    }
+
+    /// Adds a row for each class of a scheduler, after those of all directions.
+    fn add_classes(&mut self, scenario: &Scenario) {
+        for (row, direction) in Self::keys(scenario).enumerate() {
+            let Some(scheduler) = &direction.scheduler else { continue };
+            let first = (self.rows.len() + self.class_rows.len()) as u32;
+            let (direction, members) = &self.rows[row];
+            let classes = scheduler.class.keys();
+            self.class_rows.extend(classes.map(|class| (format!("{direction}.{class}"), *members)));
+            let count = scheduler.class.len();
+            self.class_rates.extend(std::iter::repeat_n(self.rates[row], count));
+            for _ in 0..*members {
+                self.row_of_class.extend(first..first + count as u32);
+            }
+        }
+    }
+
+    /// Name and number of equal directions of each row of the answer: the rows of directions, and
+    /// then those of the classes of schedulers, `<link>.forward.<class>`.
+    #[must_use]
+    pub fn answer_rows(&self) -> Vec<(String, u64)> {
+        self.rows.iter().chain(&self.class_rows).cloned().collect()
+    }
+
+    /// Mean rate of the direction of the row of each class.
+    #[must_use]
+    pub fn class_rates(&self) -> &[BitRate] {
+        &self.class_rates
+    }
+
+    /// Row of the answer of each class, in the order of the directions and their classes.
+    #[must_use]
+    pub fn row_of_class(&self) -> &[u32] {
+        &self.row_of_class
     }
 
     /// Name (`<link>.forward` or `<link>.reverse`) and number of equal directions of each row.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{IpVersion, Load};
+use super::{Dscp, IpVersion, Load};
 use crate::units::Duration;
 
 /// A flow of data from one node to another. Between a group and a single node it represents one
@@ -25,6 +25,10 @@ pub struct Flow {
     /// a datagram. The upstream connection of an aggregator uses the version of the aggregator.
     #[serde(default, skip_serializing_if = "IpVersion::is_default")]
     pub ip: IpVersion,
+    /// Differentiated services code point of the packets of both ends, such as `"EF"`, by which
+    /// schedulers select their classes. The upstream connections of an aggregator have 0.
+    #[serde(default, skip_serializing_if = "Dscp::is_default")]
+    pub dscp: Dscp,
     /// Name of the TCP stack at both ends. Absent: profile `linux` with CUBIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
@@ -85,8 +89,8 @@ pub enum Transport {
     /// A TCP connection.
     #[default]
     Tcp,
-    /// One packet per message, without retransmissions (UDP). A message has at most 1,472 B, with
-    /// IPv6 1,452 B: larger ones would be fragments, of which gridhaul has no model.
+    /// One datagram per message, without retransmissions (UDP). A message has at most 1,472 B,
+    /// with IPv6 1,452 B. If links have an `mtu`, larger messages consist of fragments.
     Datagram,
     /// As `datagram`, and the receiver returns each packet (ping); the delay is the round-trip
     /// time.

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::power_line::DirectionTable;
 use super::rate_change::RateChange;
 use super::route_change::RouteChange;
-use super::{Aqm, Compression, GilbertElliott, Noise, Outage, PowerLine, Shadowing, Shaper};
+use super::{
+    Aqm, Compression, GilbertElliott, Noise, Outage, PowerLine, Scheduler, Shadowing, Shaper,
+};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes.
@@ -53,12 +55,20 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Changes of the rate at stated times; before the first one the direction has `rate`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_change: Vec<RateChange>,
+    /// Largest IP packet (MTU). Larger datagrams are divided into fragments, each of which may be
+    /// lost (RFC 791, section 3.2): by their sender, and with IPv4 by routers as well. Segments of
+    /// TCP must fit. Absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
     /// Queue limit; a packet that arrives at a full queue is dropped (drop-tail).
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
     /// Active queue management: `red`, `codel`, `pie` or `fq_codel`. Absent: drop-tail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Aqm>,
+    /// Scheduler with classes of packets and a queue for each, instead of one queue for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Scheduler>,
     /// Random loss after transmission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
@@ -97,7 +107,7 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Compression and encapsulation of packets before the queue of the link, as by a VPN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
-    /// Traffic shaper at the sending node, before the queue of the link; backend `emu` only.
+    /// Traffic shaper at the sending node, before the queue of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
 }
@@ -276,8 +286,10 @@ impl Direction {
             rate,
             rate_change: Vec::new(),
             delay,
+            mtu: None,
             queue: default_queue(),
             aqm: None,
+            scheduler: None,
             loss: None,
             shadowing: None,
             noise: Vec::new(),
@@ -302,8 +314,10 @@ impl DirectionTable {
             rate: self.rate.unwrap_or(rate),
             rate_change: self.rate_change,
             delay: self.delay.unwrap_or(delay),
+            mtu: self.mtu,
             queue: self.queue,
             aqm: self.aqm,
+            scheduler: self.scheduler,
             loss: self.loss,
             shadowing: self.shadowing,
             noise: self.noise,

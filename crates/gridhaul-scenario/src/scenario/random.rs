@@ -69,8 +69,10 @@ impl Direction {
             rate: _,
             rate_change: _,
             delay: _,
+            mtu: _,
             queue: _,
             aqm,
+            scheduler,
             loss,
             shadowing,
             noise,
@@ -86,7 +88,9 @@ impl Direction {
             shaper: _,
         } = self;
         let of_packets = [duplicate, corrupt, corrupt_undetected];
-        aqm.as_ref().is_some_and(|aqm| aqm.is_random(shares_queues))
+        let of_classes = scheduler.iter().flat_map(|scheduler| scheduler.class.values());
+        let mut managed = aqm.iter().chain(of_classes.filter_map(|class| class.aqm.as_ref()));
+        managed.any(|aqm| aqm.is_random(shares_queues))
             || loss.as_ref().is_some_and(Loss::is_random)
             || shadowing.as_ref().is_some_and(Shadowing::is_random)
             || noise.iter().any(Noise::is_random)
@@ -202,6 +206,7 @@ impl Flow {
             route: _,
             reverse_route: _,
             ip: _,
+            dscp: _,
         } = self;
         let load = load.plain();
         let starts_at_random = match (start_spread, &*load) {

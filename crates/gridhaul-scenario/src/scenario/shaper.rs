@@ -59,6 +59,17 @@ impl Scenario {
         })
     }
 
+    /// The scenario without shapers, for links whose shapers are those of a kernel.
+    #[must_use]
+    pub fn without_shapers(&self) -> Self {
+        let mut scenario = self.clone();
+        for link in scenario.link.values_mut() {
+            let directions = [&mut link.both, &mut link.forward, &mut link.reverse];
+            directions.into_iter().flatten().for_each(|direction| direction.shaper = None);
+        }
+        scenario
+    }
+
     /// The shapers that are on, as in the file: a shaper of `both` directions counts once.
     pub fn shaper_keys(&self) -> impl Iterator<Item = (String, &Shaper)> {
         self.link.iter().flat_map(|(name, link)| {

@@ -1,11 +1,11 @@
-//! Checks managed queues that drop at dequeue (CoDel, FQ-CoDel): their limit, that each leaving
+//! Checks queues that store packets (CoDel, FQ-CoDel, schedulers): their limit, that each leaving
 //! packet was accepted, and the order of each flow.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use gridhaul_core::link::{LinkPayload, PacketTransit, TransitOutcome};
-use gridhaul_scenario::scenario::{Aqm, Direction};
+use gridhaul_scenario::scenario::{Aqm, Direction, Scheduler};
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
 use super::LinkRule;
@@ -40,13 +40,16 @@ struct Entry {
 impl ManagedQueueCheck {
     /// `None` for a direction whose queue decides on arrival.
     pub(super) fn new(direction: &Direction) -> Option<Self> {
-        let by_flow = match direction.aqm {
-            Some(Aqm::Codel(_)) => false,
-            Some(Aqm::FqCodel(_)) => true,
-            Some(Aqm::Red(_) | Aqm::Pie(_)) | None => return None,
+        let (limit, by_flow) = match (&direction.scheduler, &direction.aqm) {
+            // The queue of a shaper, and that of the link after it.
+            _ if direction.active_shaper().is_some() => (QueueLimit::Unlimited, true),
+            (Some(scheduler), _) => (sum_of_limits(scheduler, direction.queue), true),
+            (None, Some(Aqm::Codel(_))) => (direction.queue, false),
+            (None, Some(Aqm::FqCodel(_))) => (direction.queue, true),
+            (None, Some(Aqm::Red(_) | Aqm::Pie(_)) | None) => return None,
         };
         Some(Self {
-            limit: direction.queue,
+            limit,
             by_flow,
             pending: VecDeque::new(),
             waiting: BinaryHeap::new(),
@@ -117,4 +120,18 @@ impl ManagedQueueCheck {
         }
         Ok(())
     }
+}
+
+/// Largest number of packets that all classes of a scheduler store; unlimited if a class is, or has
+/// a limit in bytes.
+fn sum_of_limits(scheduler: &Scheduler, queue: QueueLimit) -> QueueLimit {
+    let mut sum = 0_u32;
+    for class in scheduler.class.values() {
+        let QueueLimit::Packets(packets) = class.queue.unwrap_or(queue) else {
+            return QueueLimit::Unlimited;
+        };
+        // Active queue management dequeues the packet that is sent next before it is sent.
+        sum = sum.saturating_add(packets).saturating_add(u32::from(class.aqm.is_some()));
+    }
+    QueueLimit::Packets(sum)
 }

@@ -2,12 +2,10 @@
 
 use gridhaul_core::link::{FlowSelection, LinkAttack, LinkRandomStreams, LinkSet};
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{
-    AttackAction, AttackedPackets, Directions, FlowEnd, ProxyMode, Scenario,
-};
+use gridhaul_scenario::scenario::{AttackAction, AttackedPackets, Directions, ProxyMode, Scenario};
 
+use super::flow_range::flow_range;
 use crate::alterations::Alterations;
-use crate::end_id::EndId;
 use crate::flow::Flow;
 use crate::layout::Layout;
 use crate::network::Observer;
@@ -89,13 +87,7 @@ pub(super) fn add_attacks(
 fn selection(scenario: &Scenario, packets: &AttackedPackets<'_>, flows: &[Flow]) -> FlowSelection {
     let Some(names) = packets.flows else { return FlowSelection::All };
     let rows = names.iter().filter_map(|name| scenario.flow.get_index_of(name));
-    let range = |row: usize| {
-        // The flows of the scenario are in the order of their rows, before upstream connections.
-        let first = |row: usize| flows.partition_point(|flow| (flow.row as usize) < row) as u32;
-        let [start, end] = [row, row + 1].map(|row| EndId::of(first(row), FlowEnd::From).index());
-        u64::from(start)..u64::from(end)
-    };
-    FlowSelection::In(rows.map(range).collect())
+    FlowSelection::In(rows.map(|row| flow_range(flows, row)).collect())
 }
 
 fn has_proxies(scenario: &Scenario) -> bool {

@@ -2,6 +2,7 @@
 //! and routes.
 
 mod attacks;
+mod flow_range;
 mod measurement;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, T
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::attacks::{add_attacks, alterations};
+use self::flow_range::flow_range;
 use self::measurement::{counters, recorder};
 use crate::addresses::addresses;
 use crate::aggregation::{GroupMember, Wiring};
@@ -28,6 +30,7 @@ use crate::event_log::EventLogs;
 use crate::events::Events;
 use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow};
+use crate::fragmentation::Fragmentation;
 use crate::layout::{Layout, members};
 use crate::network::{END_OF_ROUTE, Link, Network, Observer};
 use crate::packet::Packet;
@@ -96,9 +99,8 @@ pub(crate) fn build(
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
-    add_attacks(&mut links, scenario, layout, replication, &flows);
-    let (traces, channels) = (playbacks.len(), external.channels());
-    let events = events(&links, flows.len(), traces, channels, proxies.instances.len());
+    identify_flows(&mut links, scenario, layout, replication, &flows);
+    let events = events(&links, flows.len(), &playbacks, &external, proxies.instances.len());
     Ok(World {
         event_logs: EventLogs::new(scenario, &flows, replication, progress)?,
         recorder: recorder(scenario, replication, layout, (&flows, &starts), progress)?,
@@ -112,6 +114,7 @@ pub(crate) fn build(
         proxies,
         playbacks,
         alterations: alterations(scenario, external.is_active()),
+        fragmentation: Fragmentation::new(scenario, &layout.directions),
         external,
         failure: None,
     })
@@ -129,14 +132,27 @@ fn member_flow(
     Flow { row, ends, app: Some(app), routes, notify_at: u64::MAX, cwnd: 0 }
 }
 
-/// The event queue of a run with these numbers of recorded traces and of channels of a session.
+/// Makes the flows known to the schedulers and shapers of the links, and to their attackers.
+fn identify_flows(
+    links: &mut LinkSet<Packet, Observer>,
+    scenario: &Scenario,
+    layout: &Layout,
+    replication: u32,
+    flows: &[Flow],
+) {
+    links.classify_flows(scenario, |row| flow_range(flows, row));
+    add_attacks(links, scenario, layout, replication, flows);
+}
+
+/// The event queue of a run with these recorded traces and external messages.
 fn events(
     links: &LinkSet<Packet, Observer>,
     flows: usize,
-    traces: usize,
-    channels: usize,
+    playbacks: &[Playback],
+    external: &ExternalMessages,
     instances: usize,
 ) -> Events {
+    let (traces, channels) = (playbacks.len(), external.channels());
     let events = Events::new(links.len() + links.media(), flows, traces + channels, instances);
     // A session may change its links.
     let is_monotonic = channels == 0 && links.iter().all(Link::is_plain);

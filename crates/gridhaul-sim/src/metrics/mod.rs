@@ -132,7 +132,7 @@ pub(crate) fn rows(
     before: Option<&WarmupSnapshot>,
     layout: &Layout,
 ) -> RunRows {
-    let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
+    let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.answer_rows().len());
     let Some(before) = before else {
         let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
         return RunRows { flows, links, ..RunRows::default() };

@@ -257,7 +257,7 @@ impl Session {
             return refuse("a message of 0 B cannot be sent\n  help: send at least 1 B".to_owned());
         }
         let flow = &self.scenario.flow[row];
-        let largest = flow.ip.datagram_payload_max().get();
+        let largest = self.scenario.datagram_payload_max(flow.ip).get();
         if flow.transport != Transport::Tcp && bytes > largest {
             return refuse(format!(
                 "a message of {bytes} B exceeds the largest datagram of {largest} B\n  help: \

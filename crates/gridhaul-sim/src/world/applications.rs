@@ -16,21 +16,25 @@ use crate::packet::{Body, Datagram, Packet};
 impl World {
     #[cold]
     pub(super) fn on_datagram(&mut self, now: Instant, packet: Packet, datagram: Datagram) {
-        let flow = &mut self.flows[packet.flow() as usize];
+        let flow = &self.flows[packet.flow() as usize];
         let bytes = u64::from(packet.body.wire_bytes());
         let echo = matches!(flow.ends, Ends::Datagram { echo: true, .. });
-        if packet.is_reverse() {
-            self.counters.rows[flow.row as usize].reverse_bytes += bytes;
-        } else {
-            self.counters.rows[flow.row as usize].arrived_bytes += bytes;
+        let (row, reverse_route) = (flow.row, flow.routes[1]);
+        let totals = &mut self.counters.rows[row as usize];
+        match packet.is_reverse() {
+            true => totals.reverse_bytes += bytes,
+            false => totals.arrived_bytes += bytes,
+        }
+        let Some(datagram) = self.reassemble(&packet, datagram) else { return };
+        if !packet.is_reverse() {
             self.counters.indirect_payload[packet.flow() as usize] += u64::from(datagram.bytes);
         }
         if echo && !packet.is_reverse() {
-            let response = Packet { to: packet.to.peer(), next: flow.routes[1], ..packet };
+            let (to, body) = (packet.to.peer(), Body::Datagram(datagram));
+            let response = Packet { to, next: reverse_route, body, ..packet };
             self.forward(now, response);
             return;
         }
-        let row = flow.row;
         // A message counts once, also where a link has duplicated its datagram.
         if self.counters.is_first_copy(row, datagram.number) {
             let Datagram { ready, number, is_altered, .. } = datagram;
@@ -134,12 +138,20 @@ impl World {
         let bytes = u32::try_from(arrival.bytes).unwrap_or(u32::MAX);
         let ready = arrival.at;
         let (number, is_altered) = (totals.datagrams as u32, false);
-        let datagram = Datagram { bytes, header, is_altered, number, ready };
+        let datagram = Datagram { bytes, header, is_altered, number, ready, fragment: None };
         totals.datagrams += 1;
+        let row = flow.row;
         let (to, next) = (EndId::of(flow_index, FlowEnd::To), flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
-        self.counters.on_ready(flow.row, ready);
-        self.counters.path_counters[flow.row as usize].on_sent(packet.body.wire_bytes());
+        self.counters.on_ready(row, ready);
+        let fragments = self.fragments(&packet);
+        let path_counters = &mut self.counters.path_counters[row as usize];
+        for fragment in &fragments {
+            path_counters.on_sent(Body::Datagram(*fragment).wire_bytes());
+        }
+        if fragments.is_empty() {
+            path_counters.on_sent(packet.body.wire_bytes());
+        }
         self.forward(now, packet);
     }
 

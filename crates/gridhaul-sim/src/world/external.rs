@@ -114,6 +114,7 @@ impl World {
             playbacks: Vec::new(),
             external: self.external.clone(),
             alterations: self.alterations.clone(),
+            fragmentation: self.fragmentation.clone(),
             failure: None,
             counters: self.counters.clone(),
             warmup: self.warmup.clone(),

@@ -14,6 +14,11 @@ use crate::recorder::Recorder;
 impl World {
     /// A packet is lost.
     pub(super) fn on_lost(&mut self, now: Instant, packet: &Packet, reason: LossReason) {
+        if let (Some(links), Body::Datagram(datagram)) = (&mut self.fragmentation, &packet.body)
+            && !links.on_lost(packet, datagram)
+        {
+            return;
+        }
         let flow = &mut self.flows[packet.flow() as usize];
         let cause = match reason {
             LossReason::QueueFull | LossReason::Aqm => LossCause::Queue,

@@ -3,6 +3,7 @@
 
 mod applications;
 mod external;
+mod fragments;
 mod losses;
 mod nodes;
 
@@ -22,6 +23,7 @@ use crate::event_log::EventLogs;
 use crate::events::{Events, Target};
 use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow, Received};
+use crate::fragmentation::Fragmentation;
 use crate::layout::Layout;
 use crate::metrics::{RunState, WarmupSnapshot, rows};
 use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network};
@@ -47,6 +49,8 @@ pub(crate) struct World {
     pub external: ExternalMessages,
     /// Data that were altered on the way.
     pub alterations: Alterations,
+    /// `None` if the links have no MTU.
+    pub fragmentation: Option<Box<Fragmentation>>,
     /// The error that ends the run.
     pub failure: Option<RunError>,
     pub counters: RunCounters,
@@ -226,6 +230,9 @@ impl World {
             return;
         }
         if next != END_OF_ROUTE {
+            if self.fragmentation.is_some() && self.forward_fragments(now, &packet) {
+                return;
+            }
             let bytes = packet.body.wire_bytes();
             let offered = self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet });
             if let Err(reason) = offered {

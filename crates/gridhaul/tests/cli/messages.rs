@@ -6,13 +6,18 @@ use crate::support::{Desk, SMALL};
 
 #[test]
 fn a_key_without_support_names_a_backend_that_has_it() {
-    let shaper = "shaper = { rate = \"500 kbit/s\" }";
-    let shaped = SMALL.replace("delay = \"10 ms\"", &format!("delay = \"10 ms\", {shaper}"));
-    assert_ne!(shaped, SMALL);
-    let desk = Desk::new().file("shaped.toml", shaped);
-    let done = desk.run("run shaped.toml");
+    // Fragments of datagrams in a capture.
+    let fragments = SMALL
+        .replace("duration", "record.pcap = [\"wire\"]\nduration")
+        .replace("delay = \"10 ms\"", "delay = \"10 ms\", mtu = \"1500 B\"")
+        .replace(
+            "load = \"bulk\"",
+            "transport = \"datagram\"\nload.periodic = { size = \"4 kB\", every = \"1 s\" }",
+        );
+    let desk = Desk::new().file("fragments.toml", fragments);
+    let done = desk.run("run fragments.toml");
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.err.contains("the simulator has no shapers"), "{}", done.err);
+    assert!(done.err.contains("the simulator writes no fragments"), "{}", done.err);
     assert!(done.err.contains("'--on emu' supports every key"), "{}", done.err);
     assert!(!done.err.contains("--on sim"), "{}", done.err);
 }

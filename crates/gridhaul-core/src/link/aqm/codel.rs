@@ -75,7 +75,7 @@ impl Codel {
             self.first_above_time = None;
             return (None, false);
         };
-        let sojourn_time = now.since(packet.offered);
+        let sojourn_time = now.since(packet.enqueued);
         if sojourn_time < self.target || queue.bytes() <= u64::from(queue.largest()) {
             self.first_above_time = None;
             return (Some(packet), false);
@@ -104,7 +104,8 @@ mod tests {
     fn queue(offered: impl IntoIterator<Item = u64>) -> Fifo<u32> {
         let mut queue = Fifo::new();
         for (number, offered) in (0..).zip(offered) {
-            queue.push(StoredPacket { payload: number, bytes: 100, offered: at(offered) });
+            let (offered, enqueued) = (at(offered), at(offered));
+            queue.push(StoredPacket { payload: number, bytes: 100, offered, enqueued });
         }
         queue
     }

@@ -11,6 +11,8 @@ pub(in crate::link) struct StoredPacket<P> {
     pub(in crate::link) bytes: u32,
     /// When the packet was offered.
     pub(in crate::link) offered: Instant,
+    /// When the packet entered the queue: later, if it has passed a shaper.
+    pub(in crate::link) enqueued: Instant,
 }
 
 /// A first-in, first-out queue with the statistics that CoDel needs.

@@ -155,7 +155,8 @@ mod tests {
     }
 
     fn push(fq: &mut FqCodel<Of>, flow: u64, number: u32, bytes: u32) {
-        fq.push(StoredPacket { payload: Of(flow, number), bytes, offered: Instant::ZERO });
+        let (payload, offered, enqueued) = (Of(flow, number), Instant::ZERO, Instant::ZERO);
+        fq.push(StoredPacket { payload, bytes, offered, enqueued });
     }
 
     fn take(fq: &mut FqCodel<Of>, count: usize) -> Vec<(u64, u32)> {

@@ -29,17 +29,21 @@ enum DequeueAqm<P> {
 
 impl<P: LinkPayload> StoredPackets<P> {
     /// A single queue without active management.
-    pub(super) fn drop_tail(limit: QueueLimit) -> Self {
+    pub(in crate::link) fn drop_tail(limit: QueueLimit) -> Self {
         Self::new(DequeueAqm::DropTail(Fifo::new()), limit)
     }
 
     /// A single queue with CoDel.
-    pub(super) fn codel(keys: &scenario::Codel, limit: QueueLimit) -> Self {
+    pub(in crate::link) fn codel(keys: &scenario::Codel, limit: QueueLimit) -> Self {
         Self::new(DequeueAqm::Codel(Codel::new(keys.target, keys.interval), Fifo::new()), limit)
     }
 
     /// A queue with CoDel for each flow.
-    pub(super) fn fq_codel(keys: &scenario::FqCodel, limit: QueueLimit, perturbation: u64) -> Self {
+    pub(in crate::link) fn fq_codel(
+        keys: &scenario::FqCodel,
+        limit: QueueLimit,
+        perturbation: u64,
+    ) -> Self {
         Self::new(DequeueAqm::FqCodel(Box::new(FqCodel::new(*keys, perturbation))), limit)
     }
 

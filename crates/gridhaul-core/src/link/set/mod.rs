@@ -3,6 +3,8 @@
 mod entry;
 mod shared_media;
 
+use std::ops::Range;
+
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
@@ -112,9 +114,22 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         self.entries.iter_mut()
     }
 
-    /// The counters of each direction up to `now`.
+    /// The counters of each direction up to `now`, and then those of the classes of each direction
+    /// with a scheduler.
     pub fn accounts(&self, now: Instant) -> impl Iterator<Item = LinkAccount> {
-        self.entries.iter().map(move |entry| entry.account.at(now, &entry.direction))
+        let directions = self.entries.iter();
+        let directions = directions.map(move |entry| entry.account.at(now, &entry.direction));
+        let classes = self.entries.iter();
+        directions.chain(classes.flat_map(move |entry| entry.direction.class_accounts(now)))
+    }
+
+    /// Makes the flows of a scenario known to the schedulers. `range` returns the
+    /// [`LinkPayload::flow`] of the packets of a flow by its number; ranges are in the order of the
+    /// flows. Packets in no range belong to the class of their code point.
+    pub fn classify_flows(&mut self, scenario: &Scenario, range: impl Fn(usize) -> Range<u64>) {
+        for entry in &mut self.entries {
+            entry.direction.classify_flows(scenario, &range);
+        }
     }
 
     /// Offers a packet of `bytes` to a direction; `packet` constructs the packet in place. If the

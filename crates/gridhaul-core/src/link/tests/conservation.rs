@@ -8,6 +8,7 @@ use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
 
 use super::super::{DropReason, TransitOutcome};
+use super::scheduler::schedulers;
 use super::*;
 
 #[derive(Debug, Clone)]
@@ -61,7 +62,11 @@ fn aqm() -> impl Strategy<Value = Option<Aqm>> {
 }
 
 fn directions() -> impl Strategy<Value = Direction> {
-    (drop_tail_directions(), aqm()).prop_map(|(direction, aqm)| Direction { aqm, ..direction })
+    let managed =
+        (drop_tail_directions(), aqm()).prop_map(|(direction, aqm)| Direction { aqm, ..direction });
+    let scheduled = (drop_tail_directions(), schedulers())
+        .prop_map(|(direction, scheduler)| Direction { scheduler: Some(scheduler), ..direction });
+    prop_oneof![3 => managed, 1 => scheduled]
 }
 
 fn drop_tail_directions() -> impl Strategy<Value = Direction> {
@@ -226,7 +231,8 @@ impl TransitChecker {
             self.last = transit.left;
             self.transits.push(transit);
             if is_dropped(&transit) {
-                assert!(direction.aqm.is_some(), "drop-tail drops nothing that it has taken");
+                let is_managed = direction.aqm.is_some() || direction.scheduler.is_some();
+                assert!(is_managed, "drop-tail drops nothing that it has taken");
                 assert_eq!((transit.sent, transit.left), (transit.started, transit.started));
                 assert!(transit.offered <= transit.left);
                 continue;
@@ -277,7 +283,9 @@ proptest! {
                     }
                     offered += 1;
                     prop_assert_eq!(link.queued_at_last(), link.queue_packets(now));
-                    check_limit(&mut link, now, direction.queue);
+                    if direction.scheduler.is_none() {
+                        check_limit(&mut link, now, direction.queue);
+                    }
                 }
                 Step::Poll => checker.take(&mut link, now, &direction),
                 Step::Paired => link.note_paired_use(now),
@@ -290,7 +298,8 @@ proptest! {
         let sent = |transit: &&PacketTransit<u32>| !transit.outcome.is_duplicate()
             && !is_dropped(transit);
         let mut originals: Vec<_> = checker.transits.iter().filter(sent).collect();
-        let in_turn = matches!(direction.aqm, Some(Aqm::FqCodel(_)));
+        let in_turn = direction.scheduler.is_some()
+            || matches!(direction.aqm, Some(Aqm::FqCodel(_)));
         if direction.reorder.is_none() {
             prop_assert!(originals.is_sorted_by_key(|transit| transit.sent), "overtaken");
         }

@@ -6,20 +6,28 @@ mod conservation;
 mod impairments;
 mod load_latency;
 mod medium;
+mod scheduler;
 mod set;
 mod timing;
 
-use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::scenario::{Direction, Dscp};
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, QueueLimit};
 
 use super::{LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit};
 
-/// Numbered packets of three flows.
+/// Numbered packets of three flows, each with its code point.
 impl LinkPayload for u32 {
     fn flow(&self) -> u64 {
         u64::from(*self) % 3
     }
+
+    fn code_point(&self) -> Option<Dscp> {
+        Dscp::new(CODE_POINTS[self.flow() as usize])
+    }
 }
+
+/// Code points of the three flows: expedited and assured forwarding, and the default.
+const CODE_POINTS: [u8; 3] = [46, 10, 0];
 
 /// 8 Mbit/s: a byte takes a microsecond.
 fn one_byte_a_microsecond(delay_us: u64, queue: QueueLimit) -> Direction {

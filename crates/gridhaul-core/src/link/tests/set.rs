@@ -1,6 +1,8 @@
 //! Several links together: counters, observers, paired directions and the order of deadlines.
 
-use gridhaul_scenario::scenario::{Codel, Compression, Directions, Loss, Scenario};
+use gridhaul_scenario::scenario::{
+    COMPRESSIBLE_HEADER, Codel, Compression, Directions, Loss, Scenario,
+};
 use gridhaul_scenario::units::Bytes;
 use proptest::prelude::*;
 
@@ -233,8 +235,12 @@ proptest! {
 
 #[test]
 fn a_compressed_packet_has_its_size_on_the_link_everywhere_on_this_link() {
-    let compression =
-        Compression { header: Bytes::new(22), payload_ratio: 0.5, overhead: Bytes::new(8) };
+    let compression = Compression {
+        header: Bytes::new(22),
+        compressible: COMPRESSIBLE_HEADER,
+        payload_ratio: 0.5,
+        overhead: Bytes::new(8),
+    };
     // 40 B and 1500 B become 22 + 8 and 22 + 730 + 8 B. The second waits in a queue of 760 B; a
     // third is dropped.
     let direction = Direction {

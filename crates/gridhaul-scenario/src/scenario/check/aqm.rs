@@ -63,7 +63,7 @@ impl Report<'_> {
         }
     }
 
-    fn codel(&mut self, key: &str, target: Duration, interval: Duration) {
+    pub(super) fn codel(&mut self, key: &str, target: Duration, interval: Duration) {
         if target >= interval {
             self.refuse(
                 format!("{key}.target"),
@@ -92,7 +92,7 @@ impl Report<'_> {
         }
     }
 
-    fn fq_codel(&mut self, key: &str, fq_codel: &FqCodel) {
+    pub(super) fn fq_codel(&mut self, key: &str, fq_codel: &FqCodel) {
         self.codel(key, fq_codel.target, fq_codel.interval);
         if fq_codel.quantum.get() == 0 {
             self.refuse(

@@ -175,18 +175,24 @@ impl Report<'_> {
     }
 
     fn datagram_size(&mut self, key: &str, size: Bytes, flow: &Flow) {
-        let largest = flow.ip.datagram_payload_max().get();
+        let largest = self.scenario.datagram_payload_max(flow.ip).get();
         if size.get() > largest {
+            let (amount, remedy) = match self.scenario.has_mtu() {
+                true => ("", "divide the message, or use transport = \"tcp\""),
+                false => (
+                    " in one packet",
+                    "divide the message into several of at most this size, give the links an \
+                     `mtu` for datagrams of several fragments, or use transport = \"tcp\"",
+                ),
+            };
             self.refuse(
                 key,
                 format!(
-                    "a datagram over {} carries at most {largest} B in one packet, not {} B; \
-                     fragments are \
-                     not supported",
+                    "a datagram over {} carries at most {largest} B{amount}, not {} B",
                     flow.ip,
                     size.get()
                 ),
-                "divide the message into several of at most this size, or use transport = \"tcp\"",
+                remedy,
             );
         }
     }

@@ -53,6 +53,7 @@ impl Report<'_> {
                 "write rate = \"3 Mbit/s\"; to make the link one-way, remove the direction",
             );
         }
+        self.mtu(key, direction);
         self.rate_changes(key, direction);
         self.aqm(key, direction);
         if let Some(loss) = &direction.loss {
@@ -114,7 +115,19 @@ impl Report<'_> {
                 "write the size of a compressed header, such as \"5 B\"",
             );
         }
-        for (name, bytes) in [("header", compression.header), ("overhead", compression.overhead)] {
+        if compression.compressible.get() == 0 {
+            self.refuse(
+                format!("{key}.compressible"),
+                "a packet begins with headers",
+                "write \"40 B\" for IPv4 and TCP, or leave it out",
+            );
+        }
+        let sizes = [
+            ("header", compression.header),
+            ("compressible", compression.compressible),
+            ("overhead", compression.overhead),
+        ];
+        for (name, bytes) in sizes {
             if bytes > PACKET_MAX {
                 self.refuse(
                     format!("{key}.{name}"),

@@ -43,6 +43,13 @@ impl Report<'_> {
                 "remove `aqm`, or use a medium with `tdma`",
             );
         }
+        if direction.scheduler.is_some() {
+            self.refuse(
+                format!("{key}.scheduler"),
+                "a modem with CSMA/CA has one queue",
+                "remove `scheduler`, or use a medium with `tdma`",
+            );
+        }
         let holds = direction.outage.iter().position(|outage| outage.mode == OutageMode::Hold);
         if let Some(index) = holds {
             self.refuse(

@@ -8,11 +8,13 @@ mod ip;
 mod link;
 mod load;
 mod medium;
+mod mtu;
 mod plan;
 mod power_line;
 mod proxy;
 mod rate_change;
 mod replications;
+mod scheduler;
 mod shaper;
 mod stack;
 
@@ -44,6 +46,7 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     // Paths are checked only if nodes and links are valid, so that no error is reported twice.
     let network = report.diagnostics.is_empty().then(|| Network::new(scenario));
     report.shapers(network.as_ref());
+    report.schedulers(network.as_ref());
     report.flows(network.as_ref());
     report.attacks(network.as_ref());
     report.plan();

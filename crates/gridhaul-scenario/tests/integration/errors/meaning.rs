@@ -245,7 +245,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "compression to nothing",
         "delay =",
-        "compression = { header = \"0 B\", payload_ratio = 0.0, overhead = \"1 MB\" }, delay =",
+        "compression = { header = \"0 B\", compressible = \"0 B\", payload_ratio = 0.0, \
+         overhead = \"1 MB\" }, delay =",
     ),
     (
         "shaper rate of zero",
@@ -280,6 +281,60 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "[node.meter]\ncount = 10\n\n[node.head]\n\n[link.feeder]\nfrom = \"meter\"\n\
          to = \"head\"\nboth = { shaper.rate = \"1 Mbit/s\",",
     ),
+    (
+        "scheduler without a class for other packets",
+        "delay =",
+        "scheduler.class.fast = { dscp = [\"EF\"], priority = 0 }, delay =",
+    ),
+    (
+        "scheduler with two classes for other packets",
+        "delay =",
+        "scheduler = { quantum = \"0 B\", class = { one = { weight = 0 }, other = {} } }, delay =",
+    ),
+    (
+        "scheduler with classes that select the same packets",
+        "delay =",
+        "scheduler.class = { a = { dscp = [46], priority = 1 }, b = { dscp = [\"EF\"], \
+         priority = 1, weight = 2 }, other = {} }, delay =",
+    ),
+    (
+        "scheduler with an unknown flow",
+        "delay =",
+        "scheduler.class = { a = { flows = [\"readings\"] }, other = {} }, delay =",
+    ),
+    (
+        "scheduler with a flow on another path",
+        "[stack.plain]",
+        "[link.spare]\nfrom = \"meter\"\nto = \"head\"\nboth = { rate = \"1 Mbit/s\", \
+         scheduler.class = { a = { flows = [\"reading\"] }, other = {} } }\n\n[stack.plain]",
+    ),
+    (
+        "scheduler with token buckets of zero",
+        "delay =",
+        "scheduler.class = { a = { dscp = [1], rate = \"0 bit/s\", burst = \"0 B\" }, \
+         other = { burst = \"3 kB\" } }, delay =",
+    ),
+    (
+        "scheduler with RED, and a second queue",
+        "delay =",
+        "aqm.codel = {}, shaper.rate = \"1 Mbit/s\", scheduler.class.other.aqm.red = {}, delay =",
+    ),
+    ("MTU of zero", "delay =", "mtu = \"0 B\", delay ="),
+    (
+        "MTU below that of IPv6",
+        "delay = \"25 ms\" }",
+        "delay = \"25 ms\", mtu = \"576 B\" }\n[flow.six]\nfrom = \"meter\"\nto = \"head\"\n\
+         load = \"bulk\"\nip = 6",
+    ),
+    (
+        "datagram larger than all fragments",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "transport = \"datagram\"\nload.periodic = { size = \"70 kB\", every = \"1 s\" }\n\
+         [link.spare]\nfrom = \"meter\"\nto = \"head\"\nboth = { rate = \"1 Mbit/s\", \
+         mtu = \"1500 B\" }",
+    ),
+    ("an unknown code point", "load = \"bulk\"", "dscp = \"EV\"\nload = \"bulk\""),
+    ("a code point out of range", "load = \"bulk\"", "dscp = 64\nload = \"bulk\""),
     (
         "critical throughput of zero",
         "delay =",

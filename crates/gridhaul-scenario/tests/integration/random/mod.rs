@@ -4,16 +4,17 @@ use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack, AttackAction,
     Burst, Codel, Compression, CongestionControlAlgorithm, Crash, CsmaCa, CsmaStandard,
-    DecidingMetric, DelayAttack, Direction, DropAttack, FloodAttack, Flow, FlowEnd, FqCodel,
+    DecidingMetric, DelayAttack, Direction, DropAttack, Dscp, FloodAttack, Flow, FlowEnd, FqCodel,
     GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, NarrowInterval, Node,
     Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic,
     Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red,
-    Reorder, Replications, RequestResponse, RouteChange, Shadowing, Stack, Sweep, Tdma, Transfer,
-    Transport, ValueRange, Values,
+    Reorder, Replications, RequestResponse, RouteChange, Scheduler, SchedulerClass, Shadowing,
+    Stack, Sweep, Tdma, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
 };
+use indexmap::IndexMap;
 use proptest::option;
 use proptest::prelude::*;
 
@@ -94,6 +95,50 @@ fn aqm() -> impl Strategy<Value = Aqm> {
     ]
 }
 
+fn scheduler() -> impl Strategy<Value = Scheduler> {
+    let class = (
+        prop::collection::vec(0_u8..64, 1..3),
+        any::<bool>(),
+        option::of(1_u32..=1_000),
+        option::of((rate(), size())),
+        option::of((1_u32..2_000).prop_map(QueueLimit::Packets)),
+        any::<bool>(),
+    );
+    let classes = prop::collection::vec(class, 0..4);
+    (1_u64..=64_000_000, classes).prop_map(|(quantum, classes)| {
+        let mut rank = 0;
+        let mut known = Vec::new();
+        let classes = classes.into_iter().map(|(dscp, strict, weight, bucket, queue, codel)| {
+            rank += 1;
+            let mut dscp: Vec<_> = dscp.into_iter().filter_map(Dscp::new).collect();
+            dscp.retain(|dscp| {
+                let is_new = !known.contains(dscp);
+                known.push(*dscp);
+                is_new
+            });
+            let (rate, burst) = bucket.unzip();
+            let aqm = codel.then(|| Aqm::Codel(Codel::default()));
+            let priority = strict.then_some(rank);
+            let weight = weight.filter(|_| !strict);
+            let class = SchedulerClass {
+                dscp,
+                priority,
+                weight,
+                rate,
+                burst,
+                queue,
+                aqm,
+                flows: Vec::new(),
+            };
+            (format!("class-{rank}"), class)
+        });
+        let mut class: IndexMap<_, _> =
+            classes.filter(|(_, class)| !class.takes_other_packets()).collect();
+        class.insert("other".into(), SchedulerClass::default());
+        Scheduler { quantum: Bytes::new(quantum), class }
+    })
+}
+
 fn decibel(minimum: i32) -> impl Strategy<Value = Decibel> {
     (minimum..100_000).prop_map(Decibel::from_thousandths)
 }
@@ -146,6 +191,17 @@ fn rate_change() -> impl Strategy<Value = RateChange> {
     (time(0), rate(), every).prop_map(|(at, rate, every)| RateChange { at, rate, every })
 }
 
+fn compression() -> impl Strategy<Value = Compression> {
+    (1..1_000_u64, 1..100_u64, 0.001..=1.0, 0..1_000_u64).prop_map(
+        |(header, compressible, payload_ratio, overhead)| Compression {
+            header: Bytes::new(header),
+            compressible: Bytes::new(compressible),
+            payload_ratio,
+            overhead: Bytes::new(overhead),
+        },
+    )
+}
+
 fn direction() -> BoxedStrategy<Direction> {
     let queue = prop_oneof![
         any::<u32>().prop_map(QueueLimit::Packets),
@@ -168,23 +224,21 @@ fn direction() -> BoxedStrategy<Direction> {
     let impairments = (option::of(loss()), delays);
     let channel = (option::of(shadowing()), prop::collection::vec(noise(), 0..3));
     let corrupt = (option::of(probability()), option::of(probability()));
-    let compression =
-        (1..1_000_u64, 0.001..=1.0, 0..1_000_u64).prop_map(|(header, payload_ratio, overhead)| {
-            Compression {
-                header: Bytes::new(header),
-                payload_ratio,
-                overhead: Bytes::new(overhead),
-            }
-        });
-    let damage = (option::of(probability()), corrupt, channel, option::of(compression));
+    let damage = (option::of(probability()), corrupt, channel, option::of(compression()));
     let outages = prop::collection::vec(outage, 0..3);
-    let rates = (rate(), prop::collection::vec(rate_change(), 0..3));
-    (rates, time(0), (queue, option::of(aqm())), impairments, damage, outages)
+    let mtu = option::of((1_280_u64..=65_535).prop_map(Bytes::new));
+    let rates = (rate(), prop::collection::vec(rate_change(), 0..3), mtu);
+    // A direction with a scheduler has no queue for all packets.
+    let managed = prop_oneof![
+        3 => option::of(aqm()).prop_map(|aqm| (aqm, None)),
+        1 => scheduler().prop_map(|scheduler| (None, Some(scheduler))),
+    ];
+    (rates, time(0), (queue, managed), impairments, damage, outages)
         .prop_map(
             |(
-                (rate, rate_change),
+                (rate, rate_change, mtu),
                 delay,
-                (queue, aqm),
+                (queue, (aqm, scheduler)),
                 (loss, (jitter, reorder, route_change)),
                 damage,
                 outage,
@@ -193,6 +247,7 @@ fn direction() -> BoxedStrategy<Direction> {
                     damage;
                 Direction {
                     rate_change,
+                    mtu,
                     // RED needs a queue that is longer than its minimum.
                     queue: if matches!(aqm, Some(Aqm::Red(_))) {
                         QueueLimit::Unlimited
@@ -200,6 +255,7 @@ fn direction() -> BoxedStrategy<Direction> {
                         queue
                     },
                     aqm,
+                    scheduler,
                     loss,
                     shadowing,
                     noise,
@@ -274,7 +330,10 @@ fn share(line: Link, medium: Option<Medium>) -> (Link, Option<Medium>) {
     let contends = matches!(medium, Some(Medium::CsmaCa(_)));
     let waits = |direction: &Direction| {
         let holds = direction.outage.iter().any(|outage| outage.mode == OutageMode::Hold);
-        direction.aqm.is_none() && !holds && direction.queue != QueueLimit::Packets(0)
+        direction.aqm.is_none()
+            && direction.scheduler.is_none()
+            && !holds
+            && direction.queue != QueueLimit::Packets(0)
     };
     let directions = [line.forward(), line.reverse()];
     let medium = medium.filter(|_| !contends || directions.into_iter().flatten().all(waits));
@@ -367,6 +426,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 load,
                 deadline: None,
                 ip: if turned { IpVersion::V6 } else { IpVersion::V4 },
+                dscp: Dscp::new((count % 64) as u8).unwrap(),
                 start: Duration::ZERO,
                 start_spread: (turned && !together).then(|| Duration::from_nanos(u64::from(count))),
                 route: routed.then(|| vec!["line".into()]),
