@@ -278,10 +278,16 @@ fn columns<'a>(
 /// Means over the replications for each row.
 fn combine(names: &RowNames, scope: Scope, runs: &[RunRows], deterministic: bool) -> Vec<Row> {
     let row = |(index, name): (usize, &(String, u64))| {
-        let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();
+        let mut samples: Vec<(Metric, Vec<f64>)> = Vec::new();
         for run in runs {
-            for &(metric, value) in &run.of_scope(scope)[index] {
-                samples.entry(metric).or_default().push(value);
+            for (place, &(metric, value)) in run.of_scope(scope)[index].iter().enumerate() {
+                // Runs mostly have the same metrics in the same order.
+                let at_place = samples.get(place).is_some_and(|(known, _)| *known == metric);
+                let place = if at_place { Some(place) } else { None };
+                match place.or_else(|| samples.iter().position(|(known, _)| *known == metric)) {
+                    Some(place) => samples[place].1.push(value),
+                    None => samples.push((metric, vec![value])),
+                }
             }
         }
         let estimate = |values: &[f64]| match values.first() {

@@ -1,12 +1,14 @@
 //! The columns of each table.
 
 use std::collections::BTreeSet;
+use std::iter::repeat_n;
 
 use indexmap::IndexSet;
 
 use super::TableError;
-use super::lines::{ParameterLine, Place, RowLine, places};
-use crate::answer::{Answer, Column, ColumnData, Estimate, MemberRows, Metric, Scope};
+use super::lines::{Group, ParameterLine, Place, RepeatedPoint, RowLine, places};
+use super::metric_cursor::MetricCursor;
+use crate::answer::{Answer, Column, ColumnData, Estimate, Metric, Scope};
 
 type Answers<'a> = [(String, &'a Answer)];
 
@@ -16,7 +18,8 @@ pub(super) fn of_rows(answers: &Answers<'_>, scope: Option<Scope>, only: &[Metri
         .flat_map(|place| place.rows(scope))
         .filter(|line| line.has_any(only))
         .collect();
-    let metrics = selected(lines.iter().flat_map(|line| line.row.metrics.keys()), only);
+    let mut cursors = vec![MetricCursor::default(); lines.len()];
+    let metrics = selected(known_metrics(&lines), only);
     let mut columns = identity(&lines.iter().map(|line| line.place));
     if scope.is_none() {
         columns.push(text("kind", lines.iter().map(|line| line.kind)));
@@ -24,9 +27,11 @@ pub(super) fn of_rows(answers: &Answers<'_>, scope: Option<Scope>, only: &[Metri
     columns.push(text("name", lines.iter().map(|line| line.row.name.as_str())));
     columns.push(whole("count", lines.iter().map(|line| line.row.count)));
     for metric in metrics {
-        let estimates = lines.iter().map(|line| line.row.metrics.get(&metric));
+        let of_line = lines.iter().zip(&mut cursors);
+        let estimates: Vec<Option<&Estimate>> =
+            of_line.map(|(line, cursor)| cursor.find(&line.row.metrics, metric)).collect();
         let column = |name: String, value: fn(&Estimate) -> Option<f64>| {
-            real(name, estimates.clone().map(|known| known.and_then(value)))
+            real(name, estimates.iter().map(|known| known.and_then(value)))
         };
         let name = metric.info().column;
         columns.push(column(name.to_owned(), |estimate| estimate.mean));
@@ -67,24 +72,23 @@ pub(super) fn of_replications(
     answers: &Answers<'_>,
     only: &[Metric],
 ) -> Result<Vec<Column>, TableError> {
-    let mut lines: Vec<(u32, RowLine<'_>)> = Vec::new();
+    let mut points: Vec<RepeatedPoint<'_>> = Vec::new();
     for place in places(answers) {
         place.check_replications()?;
-        for replication in 0..place.replications() {
-            let rows = place.rows(None).filter(|line| line.has_any(only));
-            lines.extend(rows.map(|line| (replication, line)));
-        }
+        let lines = place.rows(None).filter(|line| line.has_any(only)).collect();
+        points.push(RepeatedPoint::new(lines, place.replications()));
     }
-    let metrics = selected(lines.iter().flat_map(|(_, line)| line.row.metrics.keys()), only);
-    let mut columns = identity(&lines.iter().map(|(_, line)| line.place));
+    let metrics = selected(known_metrics(points.iter().flat_map(|point| &point.lines)), only);
+    let lines = || points.iter().flat_map(RepeatedPoint::lines);
+    let mut columns = identity(&lines().map(|(_, line)| line.place));
     columns.extend([
-        whole("replication", lines.iter().map(|(replication, _)| u64::from(*replication))),
-        text("kind", lines.iter().map(|(_, line)| line.kind)),
-        text("name", lines.iter().map(|(_, line)| line.row.name.as_str())),
-        whole("count", lines.iter().map(|(_, line)| line.row.count)),
+        whole("replication", lines().map(|(replication, _)| u64::from(replication))),
+        text("kind", lines().map(|(_, line)| line.kind)),
+        text("name", lines().map(|(_, line)| line.row.name.as_str())),
+        whole("count", lines().map(|(_, line)| line.row.count)),
     ]);
     columns.extend(metrics.into_iter().map(|metric| {
-        let values = lines.iter().map(|(replication, line)| line.value(metric, *replication));
+        let values = points.iter_mut().flat_map(|point| point.values(metric));
         real(metric.info().column.to_owned(), values)
     }));
     Ok(columns)
@@ -92,28 +96,26 @@ pub(super) fn of_replications(
 
 /// Members of flows in each replication.
 pub(super) fn of_members(answers: &Answers<'_>, only: &[Metric]) -> Vec<Column> {
-    let rows: Vec<(Place<'_>, &MemberRows)> = places(answers)
-        .flat_map(|place| place.point.members.iter().map(move |rows| (place, rows)))
-        .collect();
-    let count = |rows: &MemberRows| rows.metrics.values().map(Vec::len).max().unwrap_or(0);
-    let lines: Vec<(Place<'_>, &MemberRows, usize)> = rows
-        .iter()
-        .flat_map(|&(place, rows)| (0..count(rows)).map(move |member| (place, rows, member)))
-        .collect();
-    let metrics = selected(rows.iter().flat_map(|(_, rows)| rows.metrics.keys()), only);
-    let mut columns = identity(&lines.iter().map(|(place, ..)| *place));
+    let groups: Vec<Group<'_>> = places(answers).flat_map(Group::of_point).collect();
+    let metrics = selected(groups.iter().flat_map(|group| group.rows.metrics.keys()), only);
+    let groups = || groups.iter();
+    let mut columns = identity(&groups().flat_map(|group| repeat_n(group.place, group.members)));
     columns.extend([
-        whole("replication", lines.iter().map(|(_, rows, _)| u64::from(rows.replication))),
-        text("name", lines.iter().map(|(_, rows, _)| rows.flow.as_str())),
-        whole("member", lines.iter().map(|(_, _, member)| *member as u64)),
+        whole("replication", groups().flat_map(Group::replications)),
+        text("name", groups().flat_map(|group| repeat_n(group.rows.flow.as_str(), group.members))),
+        whole("member", groups().flat_map(|group| 0..group.members as u64)),
     ]);
     columns.extend(metrics.into_iter().map(|metric| {
-        let value = |(_, rows, member): &(_, &MemberRows, usize)| {
-            *rows.metrics.get(&metric)?.get(*member)?
-        };
-        real(metric.info().column.to_owned(), lines.iter().map(value))
+        real(metric.info().column.to_owned(), groups().flat_map(|group| group.values(metric)))
     }));
     columns
+}
+
+/// The metrics of some lines.
+fn known_metrics<'a>(
+    lines: impl IntoIterator<Item = &'a RowLine<'a>>,
+) -> impl Iterator<Item = &'a Metric> {
+    lines.into_iter().flat_map(|line| line.row.metrics.keys())
 }
 
 /// The selected metrics, or all that are known, in the order of the columns.
@@ -161,7 +163,14 @@ fn without_keys<'a>(lines: &(impl Iterator<Item = Place<'a>> + Clone)) -> Vec<Co
 
 fn text<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Column {
     let mut words: IndexSet<&str> = IndexSet::new();
-    let rows = values.map(|value| words.insert_full(value).0 as u32).collect();
+    // The rows of a point follow each other, and have the same text in memory: a word is looked up
+    // for the first of them.
+    let mut last: Option<(&str, u32)> = None;
+    let rows = values.map(|value| match last {
+        Some((text, row)) if std::ptr::eq(text, value) => row,
+        _ => last.insert((value, words.insert_full(value).0 as u32)).1,
+    });
+    let rows = rows.collect();
     let words = words.into_iter().map(str::to_owned).collect();
     Column { name: name.to_owned(), data: ColumnData::Text { words, rows } }
 }

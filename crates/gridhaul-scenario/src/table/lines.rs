@@ -1,7 +1,10 @@
 //! The lines of tables.
 
+use std::iter::repeat_n;
+
 use super::TableError;
-use crate::answer::{Answer, Metric, Point, Row, Scope};
+use super::metric_cursor::MetricCursor;
+use crate::answer::{Answer, MemberRows, Metric, Point, Row, Scope};
 use crate::units::BaseUnit;
 
 /// A point of an answer.
@@ -19,6 +22,25 @@ pub(super) struct RowLine<'a> {
     pub place: Place<'a>,
     pub kind: &'static str,
     pub row: &'a Row,
+}
+
+/// The lines of a point, which are the same in each replication.
+#[derive(Debug)]
+pub(super) struct RepeatedPoint<'a> {
+    pub lines: Vec<RowLine<'a>>,
+    /// For each line, the place of the last metric.
+    cursors: Vec<MetricCursor>,
+    /// Number of replications.
+    replications: u32,
+}
+
+/// The members of a flow in one replication of a point.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    pub place: Place<'a>,
+    pub rows: &'a MemberRows,
+    /// Number of members.
+    pub members: usize,
 }
 
 /// A swept key at a point.
@@ -104,17 +126,77 @@ impl<'a> ParameterLine<'a> {
     }
 }
 
-impl RowLine<'_> {
-    /// The value of a metric in a replication.
-    pub(super) fn value(self, metric: Metric, replication: u32) -> Option<f64> {
-        if self.row.replications.is_empty() {
-            return self.row.mean(metric);
+impl<'a> RepeatedPoint<'a> {
+    pub(super) fn new(lines: Vec<RowLine<'a>>, replications: u32) -> Self {
+        let cursors = vec![MetricCursor::default(); lines.len()];
+        Self { lines, cursors, replications }
+    }
+
+    /// The number of the replication and the line, of each line of each replication.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (u32, RowLine<'a>)> + Clone {
+        let lines = &self.lines;
+        let of_replication = move |number| lines.iter().map(move |line| (number, *line));
+        (0..self.replications).flat_map(of_replication)
+    }
+
+    /// The values of a metric, in the order of the lines.
+    pub(super) fn values(&mut self, metric: Metric) -> std::vec::IntoIter<Option<f64>> {
+        let of_line = self.lines.iter().zip(&mut self.cursors);
+        let known: Vec<RowValues<'a>> =
+            of_line.map(|(line, cursor)| line.values(metric, cursor)).collect();
+        let mut values = Vec::with_capacity(known.len() * self.replications as usize);
+        for replication in 0..self.replications as usize {
+            values.extend(known.iter().map(|row| match row {
+                RowValues::Equal(value) => *value,
+                RowValues::Each(values) => values.get(replication).copied().flatten(),
+            }));
         }
-        *self.row.replications.get(&metric)?.get(replication as usize)?
+        values.into_iter()
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The groups of a point.
+    pub(super) fn of_point(place: Place<'a>) -> impl Iterator<Item = Self> {
+        place.point.members.iter().map(move |rows| {
+            let members = rows.metrics.values().map(Vec::len).max().unwrap_or(0);
+            Self { place, rows, members }
+        })
+    }
+
+    /// The number of the replication, for each member.
+    pub(super) fn replications(&self) -> impl Iterator<Item = u64> {
+        repeat_n(u64::from(self.rows.replication), self.members)
+    }
+
+    /// The value of a metric for each member.
+    pub(super) fn values(&self, metric: Metric) -> impl Iterator<Item = Option<f64>> {
+        let known = self.rows.metrics.get(&metric).map_or(&[][..], Vec::as_slice);
+        (0..self.members).map(move |member| known.get(member).copied().flatten())
+    }
+}
+
+/// The values of a metric in the replications of a row.
+enum RowValues<'a> {
+    /// All replications have this value.
+    Equal(Option<f64>),
+    /// The value of each replication.
+    Each(&'a [Option<f64>]),
+}
+
+impl<'a> RowLine<'a> {
+    /// The values of a metric in each replication.
+    fn values(self, metric: Metric, cursor: &mut MetricCursor) -> RowValues<'a> {
+        if self.row.replications.is_empty() {
+            let estimate = cursor.find(&self.row.metrics, metric);
+            return RowValues::Equal(estimate.and_then(|estimate| estimate.mean));
+        }
+        let values = cursor.find(&self.row.replications, metric);
+        RowValues::Each(values.map_or(&[][..], Vec::as_slice))
     }
 
     /// Whether the row has one of these metrics; all rows are wanted without any.
     pub(super) fn has_any(self, only: &[Metric]) -> bool {
-        only.is_empty() || only.iter().any(|metric| self.row.metrics.contains_key(metric))
+        only.is_empty() || self.row.metrics.keys().any(|metric| only.contains(metric))
     }
 }

@@ -3,6 +3,7 @@
 mod columns;
 mod error;
 mod lines;
+mod metric_cursor;
 mod name;
 
 use crate::answer::{Answer, Column, Metric};
