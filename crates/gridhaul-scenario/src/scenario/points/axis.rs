@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
+use super::values::KeyValues;
 use super::{POINTS_MAX, Refusal, base, name, range, setting};
 use crate::scenario::error::Diagnostic;
 use crate::scenario::{Scenario, Sweep, Values, suggest};
@@ -22,9 +23,7 @@ pub(super) struct VariedKey {
     pub(super) key: String,
     /// Path in the file that gives the values.
     pub(super) source: String,
-    pub(super) values: Vec<Json>,
-    /// For each value, its index in the list at `source`; `None` for a value of a range.
-    pub(super) entries: Vec<Option<usize>>,
+    pub(super) values: KeyValues,
 }
 
 impl Axis {
@@ -101,11 +100,12 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
 /// Points are named by their values; equal points would have equal names and equal results. The
 /// values of a range of whole numbers may be equal after rounding.
 fn check_unique(keys: &[VariedKey]) -> Result<(), Diagnostic> {
-    let is_listed = |varied: &VariedKey| varied.entries.iter().all(Option::is_some);
+    let is_listed = |varied: &VariedKey| matches!(varied.values, KeyValues::List(_));
     let Some(first) = keys.first().filter(|_| keys.iter().all(is_listed)) else { return Ok(()) };
     let mut seen = BTreeSet::new();
     for index in 0..first.values.len() {
-        let values: Vec<_> = keys.iter().map(|varied| varied.values[index].to_string()).collect();
+        let values: Vec<_> =
+            keys.iter().map(|varied| varied.values.get(index).to_string()).collect();
         let text = values.join(", ");
         if !seen.insert(values) {
             return Err(Diagnostic::new(
@@ -154,18 +154,19 @@ pub(super) fn varied(
 ) -> Result<VariedKey, Diagnostic> {
     let fail = |(message, remedy): Refusal| Diagnostic::new(source.as_str(), message, remedy);
     find(base, key).map_err(fail)?;
-    let listed = matches!(values, Values::List(_));
-    let values: Vec<Json> = match values {
-        Values::List(list) => list.iter().map(setting::json).collect(),
-        Values::Range(range) => range::values(range).map_err(|(end, (message, remedy))| {
-            Diagnostic::new(format!("{source}{end}"), message, remedy)
-        })?,
+    let values = match values {
+        Values::List(list) => KeyValues::of_list(list.iter().map(setting::json)),
+        Values::Range(range) => {
+            let values = range::values(range).map_err(|(end, (message, remedy))| {
+                Diagnostic::new(format!("{source}{end}"), message, remedy)
+            });
+            KeyValues::Range(Box::new(values?))
+        }
     };
-    if values.is_empty() {
+    if values.len() == 0 {
         return Err(fail(("the list is empty".into(), "add at least one value".into())));
     }
-    let entries = (0..values.len()).map(|entry| listed.then_some(entry)).collect();
-    Ok(VariedKey { key: key.to_owned(), source, values, entries })
+    Ok(VariedKey { key: key.to_owned(), source, values })
 }
 
 /// Checks that a key exists. Its last step may be absent, since it may be an optional key; setting

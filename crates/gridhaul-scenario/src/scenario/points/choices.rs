@@ -4,7 +4,9 @@ use serde_json::Value as Json;
 
 use super::axis::{Axis, varied};
 use super::setting::{self, Setting};
-use super::{base, error_of, with};
+use super::template::Template;
+use super::values::{KeyValues, ListedValue};
+use super::{base, error_of};
 use crate::scenario::error::{Diagnostic, ScenarioError};
 use crate::scenario::{PlanSpecification, Scenario};
 
@@ -14,9 +16,9 @@ const CANDIDATES_MAX: usize = 20_000;
 /// The keys that a plan may choose, with their values.
 #[derive(Debug, Clone)]
 pub struct Choices {
-    base: Json,
+    template: Template,
     /// The same without aggregators.
-    without_aggregators: Json,
+    without_aggregators: Template,
     choices: Vec<Choice>,
     /// For each key, its path in the file and its values.
     given: Vec<(String, Vec<Json>)>,
@@ -45,14 +47,16 @@ impl Scenario {
         let mut given = Vec::new();
         let mut choices = Vec::new();
         for varied in axes.into_iter().flat_map(|axis| axis.keys) {
+            let values: Vec<Json> = varied.values.iter().collect();
             choices.push(Choice {
                 of_aggregators: self.of_aggregators(&varied.key),
-                values: varied.values.iter().map(setting::text).collect(),
+                values: values.iter().map(setting::text).collect(),
                 key: varied.key,
             });
-            given.push((varied.source, varied.values));
+            given.push((varied.source, values));
         }
-        Ok(Choices { without_aggregators: without_aggregators(base.clone()), base, choices, given })
+        let without_aggregators = Template::new(without_aggregators(base.clone()));
+        Ok(Choices { template: Template::new(base), without_aggregators, choices, given })
     }
 
     /// Whether a key has no effect without aggregators.
@@ -92,11 +96,11 @@ impl Choices {
             values.map(|(index, value)| Some(self.value(index, value.as_deref()?))).collect();
         let given = values.iter().zip(&self.choices).zip(&self.given);
         let settings = given.filter_map(|((value, choice), (source, _))| {
-            Some(Setting { key: &choice.key, source, entry: None, value: value.as_ref()? })
+            Some(Setting { key: &choice.key, source, entry: None, value: value.clone()? })
         });
         let settings: Vec<_> = settings.collect();
-        with(if with_aggregators { &self.base } else { &self.without_aggregators }, &settings)
-            .map_err(error_of)
+        let template = if with_aggregators { &self.template } else { &self.without_aggregators };
+        template.with(&settings).map_err(error_of)
     }
 
     /// A value from its text: the value of the file, or else a number or a text.
@@ -122,13 +126,13 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
     for (key, values) in choose {
         let mut varied = varied(key, format!("plan.choose.{key:?}"), values, &base)?;
         // A fine range of whole numbers contains duplicates.
-        let mut distinct: Vec<(Json, Option<usize>)> = Vec::new();
-        for (value, entry) in varied.values.into_iter().zip(varied.entries) {
-            if distinct.iter().all(|(known, _)| *known != value) {
-                distinct.push((value, entry));
+        let mut distinct: Vec<ListedValue> = Vec::new();
+        for (index, value) in varied.values.iter().enumerate() {
+            if distinct.iter().all(|known| known.value != value) {
+                distinct.push(ListedValue { value, entry: varied.values.entry(index) });
             }
         }
-        (varied.values, varied.entries) = distinct.into_iter().unzip();
+        varied.values = KeyValues::List(distinct);
         axes.push(Axis { keys: vec![varied], labels: Vec::new() });
     }
     let count = axes.iter().map(Axis::len).fold(1_usize, usize::saturating_mul);

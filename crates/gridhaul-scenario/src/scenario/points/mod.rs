@@ -6,16 +6,17 @@ mod numbers;
 mod range;
 mod setting;
 mod sweep_points;
+mod template;
+mod values;
 
 use indexmap::IndexMap;
-use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::Scenario;
 use super::error::{Diagnostic, ScenarioError};
-use super::file::{self, explain};
-use super::{Scenario, check, power_line};
-use axis::{Axis, axes};
+use axis::{Axis, VariedKey, axes};
 use setting::Setting;
+use template::Template;
 
 pub use choices::{Choice, Choices};
 pub use sweep_points::SweepPoints;
@@ -120,7 +121,7 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
 }
 
 fn first_error(scenario: &Scenario, axes: &[Axis]) -> Vec<Diagnostic> {
-    let base = base(scenario);
+    let template = Template::new(base(scenario));
     // All combinations would be too many to check; a wrong value is wrong in any combination, apart
     // from values that contradict each other.
     let mut combinations = vec![vec![0; axes.len()]];
@@ -132,7 +133,7 @@ fn first_error(scenario: &Scenario, axes: &[Axis]) -> Vec<Diagnostic> {
         }));
     }
     let combinations = combinations.iter().take(CHECKED);
-    combinations.filter_map(|indices| point(&base, axes, indices).err()).take(1).collect()
+    combinations.filter_map(|indices| point(&template, axes, indices).err()).take(1).collect()
 }
 
 fn error_of(diagnostic: Diagnostic) -> ScenarioError {
@@ -158,73 +159,39 @@ fn indices(axes: &[Axis], mut number: usize) -> Vec<usize> {
     indices
 }
 
-fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Diagnostic> {
-    let mut settings = Vec::new();
+fn point(
+    template: &Template,
+    axes: &[Axis],
+    indices: &[usize],
+) -> Result<ScenarioPoint, Diagnostic> {
     let mut labels = IndexMap::new();
     for (axis, index) in axes.iter().zip(indices) {
         for varied in &axis.keys {
             if let Some(label) = axis.labels.get(*index) {
                 labels.insert(varied.key.clone(), label.clone());
             }
-            let (key, source, value) = (&varied.key, &varied.source, &varied.values[*index]);
-            settings.push(Setting { key, source, entry: varied.entries[*index], value });
         }
     }
-    let scenario = with(base, &settings)?;
+    let settings = settings(axes, indices);
+    let scenario = template.with(&settings)?;
     let parameters =
-        settings.iter().map(|setting| (setting.key.to_owned(), setting::text(setting.value)));
-    let numbers =
-        settings.iter().filter_map(|setting| numbers::column(setting.key, setting.value)).collect();
+        settings.iter().map(|setting| (setting.key.to_owned(), setting::text(&setting.value)));
+    let numbers = settings
+        .iter()
+        .filter_map(|setting| numbers::column(setting.key, &setting.value))
+        .collect();
     Ok(ScenarioPoint { parameters: parameters.collect(), numbers, labels, scenario })
 }
 
-/// The scenario with these settings.
-fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Diagnostic> {
-    let mut tree = base.clone();
-    let is_set_below = |key: &str| {
-        settings.iter().any(|set| set.key.strip_prefix(key).is_some_and(|s| s.starts_with('.')))
+/// The swept keys with the values at these indices of the axes.
+fn settings<'a>(axes: &'a [Axis], indices: &[usize]) -> Vec<Setting<'a>> {
+    let of_axis = |(axis, &index): (&'a Axis, &usize)| {
+        axis.keys.iter().map(move |varied| {
+            let VariedKey { key, source, values } = varied;
+            Setting { key, source, entry: values.entry(index), value: values.get(index) }
+        })
     };
-    // Directions that a power line has set would otherwise hide the changed keys of the line.
-    power_line::remove_derived(&mut tree, is_set_below);
-    for setting in settings {
-        setting.apply(&mut tree)?;
-    }
-    let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, settings, &error))?;
-    let has_list = settings.iter().any(|setting| setting::has_list(setting.value));
-    let list = if has_list { file::list_read_as_table(&tree, &scenario) } else { None };
-    if let Some(diagnostic) = list.or_else(|| check::diagnostics(&scenario).into_iter().next()) {
-        let named = settings.iter().find(|setting| diagnostic.key.starts_with(setting.key));
-        return Err(match named.or(settings.first()) {
-            Some(setting) => {
-                let reason = format!("{}: {}", diagnostic.key, diagnostic.message);
-                let refused = setting.refused(&diagnostic.key, &reason);
-                Diagnostic { remedy: diagnostic.remedy, ..refused }
-            }
-            None => diagnostic,
-        });
-    }
-    Ok(scenario)
-}
-
-/// Finds the setting that causes an error: the first one that does so alone.
-fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Diagnostic {
-    for setting in settings {
-        let mut tree = base.clone();
-        if let Err(diagnostic) = setting.apply(&mut tree) {
-            return diagnostic;
-        }
-        if let Err(error) = Scenario::deserialize(&tree) {
-            return setting.unreadable(&tree, &error);
-        }
-    }
-    // No setting fails alone: two of them contradict each other.
-    match settings.first() {
-        Some(setting) => {
-            let (message, remedy) = explain::in_toml_terms(&error.to_string(), setting.key);
-            Diagnostic { remedy, ..setting.refused("", &message) }
-        }
-        None => Diagnostic::new("sweep", explain::in_toml_terms(&error.to_string(), "").0, ""),
-    }
+    axes.iter().zip(indices).flat_map(of_axis).collect()
 }
 
 /// Path of a swept key in the scenario file.

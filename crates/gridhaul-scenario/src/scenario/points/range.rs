@@ -6,11 +6,23 @@ use super::{POINTS_MAX, Refusal, setting};
 use crate::scenario::ValueRange;
 use crate::units;
 
+/// The values of a range, each computed on request.
+#[derive(Debug, Clone)]
+pub(super) struct RangeValues {
+    /// The ends exactly as written: a 64-bit integer is not exact as a float.
+    written: [Json; 2],
+    first: RangeEnd,
+    last: RangeEnd,
+    /// Whether the ratio of successive values is constant, and not their difference.
+    log: bool,
+    points: usize,
+}
+
 /// The values of a range.
 ///
 /// # Errors
 /// The path of the wrong key below the range, such as `.linear[1]`, with message and remedy.
-pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)> {
+pub(super) fn values(range: &ValueRange) -> Result<RangeValues, (String, Refusal)> {
     let of_range = |refusal: Refusal| (String::new(), refusal);
     let (ends, log) = match (&range.linear, &range.log) {
         (Some(ends), None) => (ends, false),
@@ -38,7 +50,7 @@ pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)>
     };
     let (first, last) = (end(0)?, end(1)?);
     if first.unit != last.unit {
-        let unit_of = |end: &RangeEnd| match end.unit {
+        let unit_of = |end: &RangeEnd| match &end.unit {
             Some(unit) => format!("{unit:?}"),
             None => "no unit".into(),
         };
@@ -63,31 +75,38 @@ pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)>
             ),
         ));
     }
-    let is_whole = first.is_whole && last.is_whole;
-    let at = |index: usize| {
+    Ok(RangeValues { written: [&ends[0], &ends[1]].map(setting::json), first, last, log, points })
+}
+
+impl RangeValues {
+    pub(super) const fn len(&self) -> usize {
+        self.points
+    }
+
+    pub(super) fn get(&self, index: usize) -> Json {
+        let Self { written, first, last, log, points } = self;
         let share = index as f64 / (points - 1) as f64;
         let number = match index {
-            // The ends exactly as written: a 64-bit integer is not exact as a float.
-            0 => return setting::json(&ends[0]),
-            _ if index == points - 1 => return setting::json(&ends[1]),
-            _ if log => (first.number.ln() * (1.0 - share) + last.number.ln() * share).exp(),
+            0 => return written[0].clone(),
+            _ if index == points - 1 => return written[1].clone(),
+            _ if *log => (first.number.ln() * (1.0 - share) + last.number.ln() * share).exp(),
             _ => first.number * (1.0 - share) + last.number * share,
         };
-        first.value(number, is_whole)
-    };
-    Ok((0..points).map(at).collect())
+        first.value(number, first.is_whole && last.is_whole)
+    }
 }
 
 /// One end of a range.
-struct RangeEnd<'a> {
+#[derive(Debug, Clone)]
+struct RangeEnd {
     number: f64,
-    unit: Option<&'a str>,
+    unit: Option<String>,
     /// Whether all values of the range must be whole numbers.
     is_whole: bool,
 }
 
-impl<'a> RangeEnd<'a> {
-    fn parse(value: &'a toml::Value) -> Result<Self, Refusal> {
+impl RangeEnd {
+    fn parse(value: &toml::Value) -> Result<Self, Refusal> {
         let fail = || {
             (
                 format!("{value} cannot be the end of a range"),
@@ -103,7 +122,7 @@ impl<'a> RangeEnd<'a> {
                 let (number, unit) = units::split(text);
                 let number = number.replace('_', "").parse().map_err(|_| fail())?;
                 let is_whole = matches!(unit, "packets" | "segments");
-                Self { number, unit: Some(unit), is_whole }
+                Self { number, unit: Some(unit.to_owned()), is_whole }
             }
             _ => return Err(fail()),
         };
@@ -113,7 +132,7 @@ impl<'a> RangeEnd<'a> {
     fn value(&self, number: f64, is_whole: bool) -> Json {
         // Twelve significant digits, so that 0.1 + 0.2 gives 0.3.
         let number = if is_whole { number.round() } else { rounded(number) };
-        match self.unit {
+        match &self.unit {
             Some(unit) => format!("{number} {unit}").into(),
             None if is_whole => (number as i64).into(),
             None => number.into(),

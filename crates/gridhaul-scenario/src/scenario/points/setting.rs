@@ -12,7 +12,7 @@ pub(super) struct Setting<'a> {
     pub(super) source: &'a str,
     /// Index of the value in the list at `source`; `None` for a value of a range.
     pub(super) entry: Option<usize>,
-    pub(super) value: &'a Json,
+    pub(super) value: Json,
 }
 
 impl Setting<'_> {
@@ -42,7 +42,7 @@ impl Setting<'_> {
         let entry = self.entry.map_or_else(String::new, |entry| format!("[{entry}]"));
         let below = below(path, self.key);
         let source = format!("{}{entry}{below}", self.source);
-        let message = match self.value {
+        let message = match &self.value {
             // A table is long, and the location already shows the key.
             Json::Object(_) | Json::Array(_) => reason.to_owned(),
             value => format!("with the value {value}: {reason}"),

@@ -1,18 +1,18 @@
 //! The points of a sweep one at a time: a sweep may have more points than fit into memory.
 
 use super::axis::{Axis, axes};
+use super::template::Template;
 use super::{ScenarioPoint, base, error_of, indices, numbers, point};
 use crate::scenario::Scenario;
 use crate::scenario::error::{Diagnostic, ScenarioError};
 
 use indexmap::IndexSet;
-use serde_json::Value as Json;
 
 /// All combinations of swept values; the last entry of the sweep varies fastest.
 #[derive(Debug, Clone)]
 pub struct SweepPoints {
-    base: Json,
-    axes: Vec<Axis>,
+    template: Template,
+    pub(super) axes: Vec<Axis>,
     count: usize,
 }
 
@@ -20,7 +20,7 @@ impl SweepPoints {
     pub(super) fn new(scenario: &Scenario) -> Result<Self, Diagnostic> {
         let axes = axes(scenario)?;
         let count = axes.iter().map(Axis::len).product();
-        Ok(Self { base: base(scenario), axes, count })
+        Ok(Self { template: Template::new(base(scenario)), axes, count })
     }
 
     /// Number of points; 1 without a sweep.
@@ -39,7 +39,7 @@ impl SweepPoints {
     /// There is no such point.
     pub fn get(&self, index: usize) -> Result<ScenarioPoint, ScenarioError> {
         assert!(index < self.count, "point {index} of {}", self.count);
-        point(&self.base, &self.axes, &indices(&self.axes, index)).map_err(error_of)
+        point(&self.template, &self.axes, &indices(&self.axes, index)).map_err(error_of)
     }
 
     /// The points in their order.
@@ -52,7 +52,8 @@ impl SweepPoints {
     pub fn number_columns(&self) -> Vec<String> {
         let keys = self.axes.iter().flat_map(|axis| &axis.keys);
         let columns = keys.flat_map(|varied| {
-            let columns = varied.values.iter().map(|value| numbers::column(&varied.key, value));
+            let values = varied.values.of_all_units();
+            let columns = values.map(move |value| numbers::column(&varied.key, &value));
             columns.flatten().map(|(name, _)| name)
         });
         columns.collect::<IndexSet<String>>().into_iter().collect()
