@@ -156,6 +156,23 @@ def ctrl_c_s() -> float:
     return longest
 
 
+def first_unit_s() -> float:
+    """Time from the start of a sweep of a million points to its first stored results."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, units = Path(folder, "a.toml"), Path(folder, "units")
+        file.write_text(DOWNLOAD % "100 ms")
+        vary = "link.feeder.both.delay=lin:1 us:1000000 us:1000000"
+        command = [COMMAND, "sweep", file, "--vary", vary, "--units", units, "--quiet"]
+        start = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as sweep:
+            while sweep.poll() is None and not any(units.glob("unit-*")):
+                time.sleep(0.001)
+            waited = time.perf_counter() - start
+            sweep.kill()
+        assert any(units.glob("unit-*"))
+        return waited
+
+
 def merge_s(points: int) -> float:
     """Time to merge the stored results of a sweep of so many points."""
     with tempfile.TemporaryDirectory() as folder:
@@ -210,6 +227,7 @@ def main() -> None:
         "million_rows_s": million_rows_s,
         "ten_million_rows_byte": ten_million_rows_byte,
         "ctrl_c_s": ctrl_c_s,
+        "first_unit_s": lambda: best(3, first_unit_s),
         "merge_s": lambda: merge_s(points),
         "messages_per_s": messages_per_s,
         "snapshot_s": snapshot_s,

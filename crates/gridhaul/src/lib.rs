@@ -96,6 +96,6 @@ pub use plan::plan;
 pub use request::{Changes, Setting, Vary, change, load};
 pub use run::{run, sweep};
 pub use unit_sweep::{
-    ANSWER_POINTS_MAX, PartPlace, RemoteUnit, Shard, SweepProgress, UnitSweep, shards_of,
-    without_units,
+    ANSWER_POINTS_MAX, PartPlace, RemoteUnit, Shard, StoredSweep, SweepProgress, TableOutput,
+    UnitSweep, shards_of, without_units,
 };

@@ -196,12 +196,24 @@ impl Folder {
         name: &str,
         contents: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> anyhow::Result<()> {
+        let path = self.path_of(name);
+        let _leftovers = leftovers();
+        write_file(&path, contents)
+    }
+
+    /// Creates a file whose contents take long to write. Meanwhile, Ctrl-C can end the program.
+    pub(crate) fn create(&mut self, name: &str) -> anyhow::Result<File> {
+        let path = self.path_of(name);
+        let _leftovers = leftovers();
+        File::create(&path).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn path_of(&mut self, name: &str) -> PathBuf {
         let mut name = safe(name);
         while !self.names.insert(name.clone()) {
             name.insert(0, '_');
         }
-        let _leftovers = leftovers();
-        write_file(&self.partial.join(&name), contents)
+        self.partial.join(name)
     }
 
     /// Writes a file in the folder of event logs.

@@ -31,6 +31,7 @@ const QUANTITIES: &[Quantity] = &[
     quantity("overhead_ratio", 100.0, " %", Bounds::at_most(5.0, 10.0)),
     quantity("million_rows_s", 1e3, " ms", Bounds::at_most(50.0, 200.0)),
     quantity("ten_million_rows_byte", 1e-6, " MB", Bounds::at_most(200.0, 250.0)),
+    quantity("first_unit_s", 1.0, " s", Bounds::at_most(2.0, 4.0)),
     quantity("ctrl_c_s", 1e3, " ms", Bounds::at_most(100.0, 200.0)),
     quantity("messages_per_s", 1.0, " messages/s", Bounds::at_least(100_000.0, 50_000.0)),
     quantity("snapshot_s", 1e3, " ms", Bounds::at_most(10.0, 20.0)),

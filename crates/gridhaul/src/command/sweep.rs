@@ -2,11 +2,12 @@
 //! every run of the simulator is stored, so that an interrupted sweep resumes.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    ANSWER_POINTS_MAX, Observer, Shard, SweepProgress, UnitSweep, shards_of, without_units,
+    ANSWER_POINTS_MAX, Observer, Shard, StoredSweep, SweepProgress, TableOutput, UnitSweep,
+    shards_of, without_units,
 };
 use anyhow::{Context, anyhow};
 use gridhaul_cli::{print, say};
@@ -38,8 +39,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), CommandError> {
     }
     let folder = args.units.clone().unwrap_or_else(|| units_folder(&job.target()));
     let label = job.label();
-    let sweep = UnitSweep::new(&scenario, &label, vec![folder])?.with_unit_time(args.unit_time);
-    warn_of_damaged(&sweep)?;
+    let sweep = UnitSweep::new(&scenario, &label, vec![folder])?;
+    let sweep = sweep.with_unit_time(args.unit_time).with_threads(args.run.engine.threads);
+    warn_of_damaged(&sweep.stored()?);
     let part = SweepPart { job: &job, scenario: &scenario, sweep: &sweep };
     match (args.missing, args.shard) {
         (Some(shards), shard) => part.print_missing(shards, shard.unwrap_or(Shard::ALL)),
@@ -61,18 +63,20 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), CommandError> {
         folders => folders.to_vec(),
     };
     let label = job.label();
-    let sweep = UnitSweep::new(&scenario, &label, folders)?;
-    warn_of_damaged(&sweep)?;
-    let missing = sweep.missing(Shard::ALL)?.len();
-    if missing > 0 {
-        return Err(CommandError::Check(format!(
-            "{}\n  help: run `gridhaul sweep` with the same options again",
-            missing_text(missing as u64, &sweep)
-        )));
-    }
+    let sweep = UnitSweep::new(&scenario, &label, folders)?.with_threads(args.run.engine.threads);
+    let stored = sweep.stored()?;
+    warn_of_damaged(&stored);
     let part = SweepPart { job: &job, scenario: &scenario, sweep: &sweep };
+    if !stored.may_be_complete() {
+        part.check_complete(&stored)?;
+    }
     let destination = job.destination(&scenario, true)?;
-    part.finish(destination, &Terminal::new(args.run.output.common.quiet))
+    let finished = part.finish(&stored, destination, &Terminal::new(part.is_quiet()));
+    if finished.is_err() {
+        // The reason may be a missing result: there may be others than those of the sweep.
+        part.check_complete(&stored)?;
+    }
+    finished
 }
 
 /// The folder with the results of runs, next to the results folder.
@@ -94,14 +98,13 @@ fn check_swept(scenario: &Scenario, job: &Job<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn warn_of_damaged(sweep: &UnitSweep<'_>) -> Result<(), CommandError> {
-    for path in sweep.damaged()? {
+fn warn_of_damaged(stored: &StoredSweep<'_>) {
+    for path in stored.damaged() {
         say(format_args!(
             "warning: {} is damaged: its runs are repeated; remove this file",
-            shown(&path)
+            shown(path)
         ));
     }
-    Ok(())
 }
 
 fn missing_text(missing: u64, sweep: &UnitSweep<'_>) -> String {
@@ -161,13 +164,14 @@ impl SweepPart<'_> {
         let done = self.sweep.run(Shard::ALL, &self.job.args.engine.to_engine(), &terminal);
         drop(graceful);
         let done = done?;
-        if !done.interrupted {
-            return self.finish(destination, &terminal);
-        }
-        if !self.has_answer() {
+        if done.interrupted && !self.has_answer() {
             return Err(interrupted(done));
         }
-        let answer = self.sweep.answer()?;
+        let stored = self.sweep.stored()?;
+        if !done.interrupted {
+            return self.finish(&stored, destination, &terminal);
+        }
+        let answer = stored.answer()?;
         terminal.on_answer(&answer, true);
         self.job.finish(self.scenario, destination, vec![answer], &|_| Ok(()))
     }
@@ -176,12 +180,31 @@ impl SweepPart<'_> {
         self.sweep.point_count() <= ANSWER_POINTS_MAX
     }
 
+    /// Checks that no result is missing.
+    fn check_complete(&self, stored: &StoredSweep<'_>) -> Result<(), CommandError> {
+        match stored.missing(Shard::ALL)?.len() {
+            0 => Ok(()),
+            missing => Err(CommandError::Check(format!(
+                "{}\n  help: run `gridhaul sweep` with the same options again",
+                missing_text(missing as u64, self.sweep)
+            ))),
+        }
+    }
+
     /// Writes the results folder of a complete sweep.
-    fn finish(&self, destination: Destination, terminal: &Terminal) -> Result<(), CommandError> {
+    fn finish(
+        &self,
+        stored: &StoredSweep<'_>,
+        destination: Destination,
+        terminal: &Terminal,
+    ) -> Result<(), CommandError> {
         let answer =
-            if self.has_answer() { self.sweep.answer()? } else { self.answer_without_points() };
+            if self.has_answer() { stored.answer()? } else { self.answer_without_points() };
+        if answer.incomplete {
+            self.check_complete(stored)?;
+        }
         terminal.on_answer(&answer, true);
-        let tables = |folder: &mut Folder| self.write_tables(folder);
+        let tables = |folder: &mut Folder| write_tables(stored, folder);
         self.job.finish(self.scenario, destination, vec![answer], &tables)
     }
 
@@ -195,15 +218,13 @@ impl SweepPart<'_> {
         answer.warnings.push(Warning { about: "sweep".to_owned(), message });
         answer
     }
+}
 
-    fn write_tables(&self, folder: &mut Folder) -> anyhow::Result<()> {
-        for name in [TableName::Answers, TableName::Replications] {
-            let file = format!("{name}.parquet");
-            let write = |file: &mut std::fs::File| -> io::Result<()> {
-                self.sweep.write_table(name, io::BufWriter::new(file))
-            };
-            folder.write_from(&file, write).with_context(|| format!("table {name}"))?;
-        }
-        Ok(())
-    }
+fn write_tables(stored: &StoredSweep<'_>, folder: &mut Folder) -> anyhow::Result<()> {
+    let output = |name: TableName| -> anyhow::Result<TableOutput<File>> {
+        Ok(TableOutput { name, out: folder.create(&format!("{name}.parquet"))? })
+    };
+    let outputs = [TableName::Answers, TableName::Replications].map(output);
+    let outputs = outputs.into_iter().collect::<anyhow::Result<_>>()?;
+    stored.write_tables(outputs).context("the tables of the sweep")
 }

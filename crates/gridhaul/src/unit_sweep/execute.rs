@@ -1,20 +1,21 @@
 //! Runs the missing units of a sweep on several threads.
 
+use std::mem;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gridhaul_scenario::backend::Progress;
 
 use super::part_runner::PartRunner;
-use super::planner::{Planner, Unit, runs_per_part};
-use super::store::{self, UnitRun};
+use super::parts::{PartBuilder, runs_per_part};
+use super::planner::Planner;
+use super::unit_file::{self, UnitRun};
 use crate::error::Error;
 
 /// The threads that run units.
 pub(super) struct Workers<'a> {
-    planner: Mutex<Planner<'a>>,
+    planner: Planner<'a>,
     /// Largest number of runs of a part.
     runs_per_part: u64,
     folder: &'a Path,
@@ -25,12 +26,19 @@ pub(super) struct Workers<'a> {
 /// wrong by a factor of ten.
 const WRITE_AFTER: Duration = Duration::from_secs(60);
 
+/// Largest number of runs of a unit, whose results are in memory until they are written.
+const UNIT_RUNS_MAX: usize = 10_000;
+
+/// Estimated length of the first unit of a thread. Each further one is twice as long until units
+/// have their full length, so that the beginning of a large sweep is stored soon.
+const FIRST_UNIT_SECONDS: f64 = 0.1;
+
 impl<'a> Workers<'a> {
     pub(super) fn new(planner: Planner<'a>, folder: &'a Path, progress: &'a dyn Progress) -> Self {
-        let runs_per_part = runs_per_part(&planner.rule);
-        let runs = planner.count().saturating_mul(runs_per_part);
-        let runner = PartRunner::new(planner.rule, runs, progress);
-        Self { planner: Mutex::new(planner), runs_per_part, folder, runner }
+        let runs_per_part = runs_per_part(&planner.parts.rule);
+        let runs = planner.parts.count().saturating_mul(runs_per_part);
+        let runner = PartRunner::new(planner.parts.rule, runs, progress);
+        Self { planner, runs_per_part, folder, runner }
     }
 
     /// Runs units until none is missing, one fails, or the user interrupts. Returns the number of
@@ -51,81 +59,91 @@ impl<'a> Workers<'a> {
     }
 
     fn work(&self) -> Result<(), Error> {
-        while !self.runner.has_to_end() {
-            let result = match self.next_unit() {
-                Ok(None) => return Ok(()),
-                Ok(Some(unit)) => self.run_unit(unit),
-                Err(error) => Err(error),
-            };
-            if result.is_err() {
-                self.runner.fail();
-                return result;
+        let mut unit = Unit::new(self.folder, self.planner.unit_seconds);
+        let result = self.run_parts(&mut unit);
+        if result.is_err() {
+            self.runner.fail();
+        }
+        // Also after a failure or an interruption, for the runs that are finished.
+        let written = unit.write();
+        result.and(written)
+    }
+
+    fn run_parts(&self, unit: &mut Unit<'_>) -> Result<(), Error> {
+        let mut builder = PartBuilder::new(self.planner.parts);
+        while let Some(parts) = self.planner.take() {
+            let mut stored = 0;
+            for part in parts {
+                if self.runner.has_to_end() {
+                    return Ok(());
+                }
+                let Some(part) = builder.missing(part).map_err(Error::Input)? else {
+                    stored += 1;
+                    continue;
+                };
+                self.advance(mem::take(&mut stored));
+                let seconds = part.seconds;
+                if !self.runner.run(part, &mut |run| unit.add(run))? {
+                    return Ok(());
+                }
+                unit.on_part_finished(seconds)?;
             }
+            self.advance(stored);
         }
         Ok(())
     }
 
-    fn planner(&self) -> MutexGuard<'_, Planner<'a>> {
-        self.planner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next_unit(&self) -> Result<Option<Unit>, Error> {
-        let mut planner = self.planner();
-        let unit = planner.next_unit().map_err(Error::Input)?;
-        // Parts that were not planned are stored, or belong to another shard.
-        let skipped = planner.take_skipped();
-        drop(planner);
-        self.runner.advance(1000 * skipped * self.runs_per_part);
-        Ok(unit)
-    }
-
-    /// Runs a unit and writes its results; after an interruption, those that are finished.
-    fn run_unit(&self, unit: Unit) -> Result<(), Error> {
-        let mut results = Results::new(self.folder);
-        let mut result = Ok(());
-        for part in unit.parts {
-            if self.runner.has_to_end() {
-                break;
-            }
-            match self.runner.run(part, &mut |run| results.add(run)) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
+    /// Reports parts whose results are stored.
+    fn advance(&self, parts: u64) {
+        if parts > 0 {
+            self.runner.advance(1000 * parts * self.runs_per_part);
         }
-        results.write()?;
-        result
     }
 }
 
-/// Finished runs of a unit that are not written yet.
-struct Results<'a> {
+/// The unit of a thread: finished runs that are not written yet.
+struct Unit<'a> {
     folder: &'a Path,
     runs: Vec<UnitRun>,
+    /// Estimated time of the finished parts, of a unit, and of a unit at full length.
+    seconds: f64,
+    seconds_max: f64,
+    full_seconds: f64,
     written: Instant,
 }
 
-impl<'a> Results<'a> {
+impl<'a> Unit<'a> {
     #[expect(clippy::disallowed_methods, reason = "the time of a unit, not of a simulation")]
-    fn new(folder: &'a Path) -> Self {
-        Self { folder, runs: Vec::new(), written: Instant::now() }
+    fn new(folder: &'a Path, full_seconds: f64) -> Self {
+        let seconds_max = full_seconds.min(FIRST_UNIT_SECONDS);
+        let (runs, seconds, written) = (Vec::new(), 0.0, Instant::now());
+        Self { folder, runs, seconds, seconds_max, full_seconds, written }
     }
 
     /// Adds a run, and writes all if the last ones were written long ago.
-    #[expect(clippy::disallowed_methods, reason = "the time of a unit, not of a simulation")]
     fn add(&mut self, run: UnitRun) -> Result<(), Error> {
         self.runs.push(run);
-        if self.written.elapsed() > WRITE_AFTER {
+        if self.written.elapsed() > WRITE_AFTER || self.runs.len() >= UNIT_RUNS_MAX {
             self.write()?;
-            self.written = Instant::now();
         }
         Ok(())
     }
 
+    /// Writes the unit if it has its length.
+    fn on_part_finished(&mut self, seconds: f64) -> Result<(), Error> {
+        self.seconds += seconds;
+        if self.seconds >= self.seconds_max {
+            self.write()?;
+            self.seconds_max = self.full_seconds.min(2.0 * self.seconds_max);
+        }
+        Ok(())
+    }
+
+    /// Writes the unit and begins the next one.
+    #[expect(clippy::disallowed_methods, reason = "the time of a unit, not of a simulation")]
     fn write(&mut self) -> Result<(), Error> {
-        store::write(self.folder, &std::mem::take(&mut self.runs)).map_err(Error::Input)
+        let runs = mem::take(&mut self.runs);
+        (self.seconds, self.written) = (0.0, Instant::now());
+        unit_file::write(self.folder, &runs).map_err(Error::Input)
     }
 }

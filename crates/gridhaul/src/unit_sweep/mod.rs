@@ -3,24 +3,25 @@
 //! machines can share the work.
 
 mod execute;
+mod parallel;
 mod part_runner;
+mod parts;
 mod planner;
 mod point_key;
 mod remote;
 mod shard;
 mod store;
+mod stored;
 mod tables;
+mod unit_file;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::Context;
 use gridhaul_data::trace;
-use gridhaul_scenario::answer::{Answer, FinishedRun, Point, Run, RunRows, StoppingRule, TimeBase};
+use gridhaul_scenario::answer::{Answer, StoppingRule};
 use gridhaul_scenario::backend::{Backend, RunError};
-use gridhaul_scenario::scenario::{Scenario, ScenarioError, ScenarioPoint, SweepPoints};
-use gridhaul_scenario::table::TableName;
+use gridhaul_scenario::scenario::{Scenario, ScenarioError, SweepPoints};
 use gridhaul_scenario::units::Duration;
 use gridhaul_sim::Sim;
 
@@ -29,14 +30,15 @@ use crate::error::Error;
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
 use execute::Workers;
-use planner::{Planner, part_count};
+use parts::{Parts, part_count};
+use planner::Planner;
 use point_key::PointKeys;
 use store::Store;
-use tables::SweepTable;
 
-pub use planner::PartPlace;
+pub use parts::PartPlace;
 pub use remote::RemoteUnit;
 pub use shard::Shard;
+pub use stored::{StoredSweep, TableOutput};
 
 /// A sweep whose results are stored in a folder.
 pub struct UnitSweep<'a> {
@@ -50,6 +52,8 @@ pub struct UnitSweep<'a> {
     rule: StoppingRule,
     /// Longest estimated time of a unit.
     unit_time: Duration,
+    /// Number of threads that read results; 0 for one per processor.
+    threads: usize,
 }
 
 /// Work of one call.
@@ -97,7 +101,7 @@ impl<'a> UnitSweep<'a> {
         Sim::default().supports(&first).map_err(RunError::Unsupported)?;
         let rule = StoppingRule::of(scenario);
         let (keys, unit_time) = (PointKeys::default(), Duration::from_secs(30));
-        Ok(Self { scenario, label, points, keys, folders, rule, unit_time })
+        Ok(Self { scenario, label, points, keys, folders, rule, unit_time, threads: 0 })
     }
 
     /// The sweep with another longest estimated time of a unit than 30 s. A crash loses at most one
@@ -105,6 +109,12 @@ impl<'a> UnitSweep<'a> {
     #[must_use]
     pub fn with_unit_time(self, unit_time: Duration) -> Self {
         Self { unit_time, ..self }
+    }
+
+    /// The sweep with this number of threads that read results; 0 for one per processor.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// Number of points.
@@ -126,12 +136,12 @@ impl<'a> UnitSweep<'a> {
         if self.rule.replications().until().is_none() { "run" } else { "point" }
     }
 
-    /// Files in the folders that are damaged; their results are not used.
+    /// The results that are stored now.
     ///
     /// # Errors
     /// A folder cannot be read.
-    pub fn damaged(&self) -> Result<Vec<PathBuf>, Error> {
-        Ok(Store::open(&self.folders)?.damaged)
+    pub fn stored(&self) -> Result<StoredSweep<'_>, Error> {
+        StoredSweep::new(self)
     }
 
     /// Computes the runs of a shard that have no stored result, and stores theirs.
@@ -150,10 +160,7 @@ impl<'a> UnitSweep<'a> {
                 .map_err(|error| error.context(self.label.to_owned()))?;
         }
         trace_check(self.scenario, self.label)?;
-        let threads = match engine.threads {
-            0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            threads => threads,
-        };
+        let threads = thread_count(engine.threads);
         let store = Store::open(&self.folders)?;
         let planner = self.planner(&store, shard, threads)?;
         let progress = observer.begin(self.label);
@@ -169,19 +176,7 @@ impl<'a> UnitSweep<'a> {
     /// # Errors
     /// A folder that cannot be read, or a point that is not a valid scenario.
     pub fn missing(&self, shard: Shard) -> Result<Vec<u64>, Error> {
-        let store = Store::open(&self.folders)?;
-        Ok(self.planner(&store, shard, 1)?.missing()?)
-    }
-
-    fn planner<'s>(
-        &'s self,
-        store: &'s Store,
-        shard: Shard,
-        threads: usize,
-    ) -> anyhow::Result<Planner<'s>> {
-        let unit_seconds = self.unit_time.as_secs_f64();
-        let inputs = (&self.points, &self.keys, store);
-        Planner::new(inputs, (shard, self.rule), unit_seconds, threads)
+        self.stored()?.missing(shard)
     }
 
     /// The answer of all stored results, as that of a run: of a point, the replications before the
@@ -190,45 +185,7 @@ impl<'a> UnitSweep<'a> {
     /// # Errors
     /// No result is stored, or one cannot be read.
     pub fn answer(&self) -> Result<Answer, Error> {
-        let store = Store::open(&self.folders)?;
-        let points = self.points.iter().collect::<Result<Vec<ScenarioPoint>, _>>()?;
-        let mut ended = Vec::new();
-        for (number, point) in points.iter().enumerate() {
-            for (replication, run) in self.runs(&store, point)? {
-                ended.push(FinishedRun { point: number, replication, result: Ok(run) });
-            }
-        }
-        let rows = |point: usize| Sim::rows(&points[point].scenario);
-        let (backend, time) = (Sim::default(), TimeBase::Virtual);
-        let answer =
-            Answer::of_replications(self.scenario, backend.name(), time, &points, ended, rows)?;
-        Ok(answer)
-    }
-
-    fn runs(&self, store: &Store, point: &ScenarioPoint) -> anyhow::Result<Vec<(u32, Run)>> {
-        store.runs(self.keys.of(&point.scenario)?, self.rule.replications().max())
-    }
-
-    /// Writes a table of a complete sweep as Parquet. Any number of points fits: a part of them is
-    /// in memory at a time.
-    ///
-    /// # Errors
-    /// A result is missing or cannot be read, or the table cannot be written.
-    pub fn write_table(&self, name: TableName, out: impl Write + Send) -> io::Result<()> {
-        self.write(name, out).map_err(tables::io_error)
-    }
-
-    fn write(&self, name: TableName, out: impl Write + Send) -> anyhow::Result<()> {
-        let store = Store::open(&self.folders)?;
-        let mut table = SweepTable::new(name, out, self.points.number_columns(), self.scenario);
-        for start in (0..self.points.len()).step_by(tables::POINTS_PER_PART) {
-            let end = self.points.len().min(start + tables::POINTS_PER_PART);
-            let points = (start..end).map(|number| self.point(&store, number));
-            let points = points.collect::<anyhow::Result<_>>()?;
-            table.write(self.label, &Answer { points, ..self.answer_without_points() })?;
-        }
-        table.finish()?;
-        Ok(())
+        self.stored()?.answer()
     }
 
     /// The answer of a sweep with too many points for one: the tables have them.
@@ -237,18 +194,26 @@ impl<'a> UnitSweep<'a> {
         Answer::without_points(self.scenario, Sim::default().name())
     }
 
-    /// A point of the answer.
-    fn point(&self, store: &Store, number: usize) -> anyhow::Result<Point> {
-        let point = self.points.get(number)?;
-        let max = self.rule.replications().max();
-        let runs = store.first_runs(self.keys.of(&point.scenario)?, max)?;
-        let mut rows: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
-        let complete = self.rule.complete(&rows);
-        rows.truncate(
-            complete.with_context(|| format!("point {number}: results are missing"))? as usize
-        );
-        let names = Sim::rows(&point.scenario)?;
-        Ok(Point::of_runs(&point, &names, &rows, TimeBase::Virtual))
+    fn planner<'s>(
+        &'s self,
+        store: &'s Store,
+        shard: Shard,
+        threads: usize,
+    ) -> anyhow::Result<Planner<'s>> {
+        let Self { points, keys, rule, .. } = self;
+        let parts = Parts { points, keys, store, shard, rule: *rule };
+        Planner::new(parts, self.unit_time.as_secs_f64(), threads)
+    }
+
+    fn threads(&self) -> usize {
+        thread_count(self.threads)
+    }
+}
+
+fn thread_count(requested: usize) -> usize {
+    match requested {
+        0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        threads => threads,
     }
 }
 

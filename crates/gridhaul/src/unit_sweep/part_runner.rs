@@ -8,8 +8,8 @@ use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
-use super::planner::{PlannedPart, PlannedRuns};
-use super::store::UnitRun;
+use super::parts::{PlannedPart, PlannedRuns};
+use super::unit_file::UnitRun;
 use crate::error::Error;
 
 /// Runs parts, on any number of threads, and reports the progress of all.

@@ -1,24 +1,26 @@
 //! Units that another scheduler distributes to its workers, such as Dask: one process plans and
 //! stores them, and others compute them.
 
+use std::mem;
 use std::path::Path;
 
 use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::part_runner::PartRunner;
-use super::planner::{PartPlace, PlannedPart, PlannedRuns, runs_per_part};
+use super::parts::{PartPlace, PlannedPart, PlannedRuns, run_seconds, runs_per_part};
 use super::shard::Shard;
-use super::store::{self, Store, UnitRun};
+use super::store::Store;
+use super::unit_file::{self, UnitRun};
 use super::{UnitSweep, trace_check};
 use crate::error::Error;
 
 /// A unit of a sweep for another process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteUnit {
     /// Parts of the sweep without a result.
     pub parts: Vec<PartPlace>,
-    /// Parts with stored results before these, and after the previous unit.
+    /// Parts with stored results since the previous unit.
     pub stored: u64,
 }
 
@@ -35,12 +37,24 @@ impl UnitSweep<'_> {
     ) -> Result<(), Error> {
         trace_check(self.scenario, self.label)?;
         let store = Store::open(&self.folders)?;
-        let mut planner = self.planner(&store, Shard::ALL, threads)?;
-        while let Some(unit) = planner.next_unit()? {
-            let parts = unit.parts.iter().map(|part| part.place).collect();
-            if !take(RemoteUnit { parts, stored: planner.take_skipped() }) {
-                break;
+        let planner = self.planner(&store, Shard::ALL, threads)?;
+        let (mut unit, mut seconds) = (RemoteUnit::default(), 0.0);
+        for part in planner.missing() {
+            let Some(part) = part? else {
+                unit.stored += 1;
+                continue;
+            };
+            unit.parts.push(part.place);
+            seconds += part.seconds;
+            if seconds >= planner.unit_seconds {
+                seconds = 0.0;
+                if !take(mem::take(&mut unit)) {
+                    return Ok(());
+                }
             }
+        }
+        if !unit.parts.is_empty() {
+            take(unit);
         }
         Ok(())
     }
@@ -50,7 +64,7 @@ impl UnitSweep<'_> {
     /// # Errors
     /// Results of another version of the program, or a file that cannot be written.
     pub fn store(folder: &Path, contents: &[u8]) -> Result<(), Error> {
-        Ok(store::write_encoded(folder, contents)?)
+        Ok(unit_file::write_encoded(folder, contents)?)
     }
 
     /// Computes the parts of a unit, without stored results. Returns the contents for
@@ -75,7 +89,7 @@ impl UnitSweep<'_> {
                 return Ok(None);
             }
         }
-        Ok(store::encode(&results)?.map(|(_, contents)| contents))
+        Ok(unit_file::encode(&results)?.map(|(_, contents)| contents))
     }
 
     fn part(&self, place: PartPlace) -> anyhow::Result<PlannedPart> {
@@ -83,6 +97,7 @@ impl UnitSweep<'_> {
         let scenario: Scenario = self.points.get(place.point)?.scenario;
         let key = self.keys.of(&scenario)?;
         let runs = place.replication.map_or(PlannedRuns::Rest(Vec::new()), PlannedRuns::One);
-        Ok(PlannedPart { place, scenario: scenario.into(), key, runs })
+        let seconds = run_seconds(&scenario);
+        Ok(PlannedPart { place, scenario: scenario.into(), key, runs, seconds })
     }
 }

@@ -21,10 +21,18 @@ impl Shard {
         (1..=count).contains(&number).then_some(Self { number, count })
     }
 
-    /// The first part from `start` on that belongs to the shard.
-    pub(super) const fn next(self, start: u64) -> u64 {
-        let (count, wanted) = (self.count as u64, (self.number - 1) as u64);
-        start + (wanted + count - start % count) % count
+    /// Number of parts of the shard, of so many of the sweep.
+    pub(super) const fn count_of(self, parts: u64) -> u64 {
+        parts.saturating_sub(self.first()).div_ceil(self.count as u64)
+    }
+
+    /// The number in the sweep of the part at an index of the shard.
+    pub(super) const fn part(self, index: u64) -> u64 {
+        self.first() + index * self.count as u64
+    }
+
+    const fn first(self) -> u64 {
+        (self.number - 1) as u64
     }
 }
 
@@ -47,12 +55,17 @@ mod tests {
     #[test]
     fn each_run_belongs_to_one_shard() {
         let shards: Vec<Shard> = (1..=3).map(|number| Shard::new(number, 3).unwrap()).collect();
-        for run in 0..20 {
-            let is_own = |shard: &&Shard| shard.next(run) == run;
-            assert_eq!(shards.iter().filter(is_own).count(), 1, "{run}");
+        for runs in 0..20 {
+            let of_shard = |shard: &Shard| {
+                let shard = *shard;
+                (0..shard.count_of(runs)).map(move |run| shard.part(run))
+            };
+            let mut all: Vec<u64> = shards.iter().flat_map(of_shard).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..runs).collect::<Vec<_>>());
         }
-        assert_eq!((shards[1].next(0), shards[1].next(1), shards[1].next(2)), (1, 1, 4));
-        assert_eq!(Shard::ALL.next(7), 7);
+        assert_eq!((shards[1].part(0), shards[1].part(1)), (1, 4));
+        assert_eq!((Shard::ALL.part(7), Shard::ALL.count_of(7)), (7, 7));
     }
 
     #[test]

@@ -1,17 +1,16 @@
-//! Results of runs in files: one file per unit, written under a temporary name and then renamed, so
-//! that a crash leaves complete files only.
+//! The results of runs in the files of some folders.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use gridhaul_scenario::answer::{Run, RunRows, Warning};
-use serde::{Deserialize, Serialize};
+use gridhaul_scenario::answer::Run;
 
-use super::point_key::{PROGRAM, PointKey};
+use super::point_key::PointKey;
+use super::unit_file::{ENDING, Header, HeaderEntry, PREFIX, StoredRun};
 
 /// The results of all valid files of some folders. Only their headers are in memory.
 #[derive(Debug, Default)]
@@ -20,14 +19,6 @@ pub(super) struct Store {
     entries: BTreeMap<PointKey, Vec<Entry>>,
     /// Files that are damaged.
     pub(super) damaged: Vec<PathBuf>,
-}
-
-/// A finished run.
-#[derive(Debug)]
-pub(super) struct UnitRun {
-    pub(super) point: PointKey,
-    pub(super) replication: u32,
-    pub(super) run: Run,
 }
 
 /// Consecutive replications of a point in a file.
@@ -39,38 +30,6 @@ struct Entry {
     at: u64,
     bytes: u64,
 }
-
-/// The first line of a file.
-#[derive(Debug, Serialize, Deserialize)]
-struct Header {
-    gridhaul: String,
-    program: String,
-    backend: String,
-    /// Bytes after the header: a shorter file is damaged.
-    bytes: u64,
-    entries: Vec<HeaderEntry>,
-}
-
-/// Consecutive replications of a point, and the place of their lines after the header.
-#[derive(Debug, Serialize, Deserialize)]
-struct HeaderEntry {
-    point: String,
-    first: u32,
-    count: u32,
-    at: u64,
-    bytes: u64,
-}
-
-/// A line of a file.
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredRun {
-    rows: RunRows,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<Warning>,
-}
-
-const PREFIX: &str = "unit-";
-const ENDING: &str = ".jsonl";
 
 impl Store {
     /// Reads the headers of all files in the folders. A folder may be absent.
@@ -119,6 +78,11 @@ impl Store {
         Some(())
     }
 
+    /// Number of stored results; those of a run that is stored twice count twice.
+    pub(super) fn run_count(&self) -> u64 {
+        self.entries.values().flatten().map(|entry| u64::from(entry.count)).sum()
+    }
+
     /// Whether the result of a replication is stored.
     pub(super) fn has(&self, point: PointKey, replication: u32) -> bool {
         self.entries
@@ -161,20 +125,6 @@ impl Store {
     }
 }
 
-impl Header {
-    /// The header in the first line of a file of this length; `None` if the file is damaged, so
-    /// that all of its entries are valid or none is used.
-    fn parse(line: &[u8], length: u64) -> Option<Self> {
-        let header: Self = serde_json::from_slice(line).ok()?;
-        let fits = |entry: &HeaderEntry| {
-            entry.point.parse::<PointKey>().is_ok()
-                && entry.at.checked_add(entry.bytes).is_some_and(|end| end <= header.bytes)
-        };
-        let is_complete = (line.len() as u64).checked_add(header.bytes) == Some(length);
-        (is_complete && header.entries.iter().all(fits)).then_some(header)
-    }
-}
-
 impl Entry {
     const fn has(&self, replication: u32) -> bool {
         replication >= self.first && replication - self.first < self.count
@@ -196,107 +146,11 @@ impl Entry {
     }
 }
 
-/// Writes a unit to a file of a folder, which is created.
-pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
-    match encode(runs)? {
-        Some((name, contents)) => write_file(folder, &name, &contents),
-        None => Ok(()),
-    }
-}
-
-/// Writes a unit in the form of [`encode`], which another process has computed.
-///
-/// # Errors
-/// Contents of another version of the program, or a file that cannot be written.
-pub(super) fn write_encoded(folder: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    let line = contents.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-    let header = Header::parse(line, contents.len() as u64);
-    let header = header.context("the results of a worker are damaged")?;
-    if header.program != PROGRAM {
-        return Err(anyhow!(
-            "a worker has gridhaul {}, and this process {PROGRAM}\n  help: install the same \
-             version everywhere",
-            header.program
-        ));
-    }
-    write_file(folder, &name_of(&header), contents)
-}
-
-fn write_file(folder: &Path, name: &str, contents: &[u8]) -> anyhow::Result<()> {
-    replace(folder, name, contents)
-        .with_context(|| format!("cannot write {}", folder.join(name).display()))
-}
-
-/// The name and the contents of the file of a unit; `None` without runs.
-///
-/// # Errors
-/// A result has no form in JSON.
-pub(super) fn encode(runs: &[UnitRun]) -> anyhow::Result<Option<(String, Vec<u8>)>> {
-    let mut body = Vec::new();
-    let mut entries: Vec<HeaderEntry> = Vec::new();
-    for UnitRun { point, replication, run } in runs {
-        let at = body.len() as u64;
-        let stored = StoredRun { rows: run.rows.clone(), warnings: run.warnings.clone() };
-        serde_json::to_writer(&mut body, &stored)?;
-        body.push(b'\n');
-        let (point, end) = (point.to_string(), body.len() as u64);
-        match entries.last_mut() {
-            Some(last) if last.point == point && last.first + last.count == *replication => {
-                last.count += 1;
-                last.bytes = end - last.at;
-            }
-            _ => entries.push(HeaderEntry {
-                point,
-                first: *replication,
-                count: 1,
-                at,
-                bytes: end - at,
-            }),
-        }
-    }
-    if entries.is_empty() {
-        return Ok(None);
-    }
-    let header = Header {
-        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
-        program: PROGRAM.to_owned(),
-        backend: "sim".to_owned(),
-        bytes: body.len() as u64,
-        entries,
-    };
-    let mut contents = serde_json::to_vec(&header)?;
-    contents.push(b'\n');
-    contents.append(&mut body);
-    Ok(Some((name_of(&header), contents)))
-}
-
-/// The name of the file of a unit. One that begins with the same run may have another length.
-fn name_of(header: &Header) -> String {
-    let count: u64 = header.entries.iter().map(|entry| u64::from(entry.count)).sum();
-    let first = header.entries.first();
-    let (point, replication) = first.map_or(("", 0), |first| (first.point.as_str(), first.first));
-    format!("{PREFIX}{point}-{replication}-{count}{ENDING}")
-}
-
-/// Writes a file under a temporary name, and renames it when its contents are on the disk.
-fn replace(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let partial = folder.join(format!(".{name}.partial-{}", std::process::id()));
-    let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(contents)?;
-        file.sync_data()
-    });
-    let moved = written.and_then(|()| fs::rename(&partial, folder.join(name)));
-    if moved.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    moved
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::unit_file::{UnitRun, encode, write, write_encoded};
     use super::*;
-    use gridhaul_scenario::answer::{DelayCounts, Metric};
+    use gridhaul_scenario::answer::{DelayCounts, Metric, RunRows, Warning};
     use gridhaul_scenario::units::Duration;
 
     fn key(digit: char) -> PointKey {

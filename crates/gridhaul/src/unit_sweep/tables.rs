@@ -51,8 +51,12 @@ impl<W: Write + Send> SweepTable<W> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> anyhow::Result<Option<W>> {
-        Ok(self.writer.map(TableWriter::finish).transpose()?)
+    /// Ends the file.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        if let Some(writer) = self.writer {
+            writer.finish()?.flush()?;
+        }
+        Ok(())
     }
 
     /// The columns of a part with the numbers of the points in the sweep, and with all columns of

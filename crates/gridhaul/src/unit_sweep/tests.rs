@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::backend::{NoProgress, Progress};
+use gridhaul_scenario::table::TableName;
 
 use super::*;
 
@@ -44,7 +45,8 @@ fn small_units() -> Engine {
 
 fn table(sweep: &UnitSweep<'_>, name: TableName) -> Vec<u8> {
     let mut bytes = Vec::new();
-    sweep.write_table(name, &mut bytes).unwrap();
+    let output = TableOutput { name, out: &mut bytes };
+    sweep.stored().unwrap().write_tables(vec![output]).unwrap();
     bytes
 }
 
@@ -227,7 +229,9 @@ fn an_interrupted_sweep_has_an_incomplete_answer_and_no_tables() {
     let missing = sweep.missing(Shard::ALL).unwrap().len();
     assert!((1..9).contains(&missing), "{missing} of 9");
     assert!(sweep.answer().unwrap().incomplete);
-    assert!(sweep.write_table(TableName::Answers, Vec::new()).is_err());
+    let stored = sweep.stored().unwrap();
+    let output = TableOutput { name: TableName::Answers, out: Vec::new() };
+    assert!(!stored.may_be_complete() && stored.write_tables(vec![output]).is_err());
 }
 
 /// An edit of the scenario, and whether results must be computed again.

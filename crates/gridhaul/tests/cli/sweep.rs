@@ -119,6 +119,18 @@ fn shards_are_merged_and_missing_ones_are_named() {
 }
 
 #[test]
+fn results_of_other_values_do_not_complete_a_sweep() {
+    let desk = Desk::new().file("lossy.toml", lossy());
+    let line = |delays: &str| format!("lossy.toml --vary 'link.wire.both.delay={delays}' -q");
+    succeeded(&desk.run(&format!("sweep {} --shard 1/1", line("1 ms,2 ms,3 ms"))));
+    let early = desk.run(&format!("merge {}", line("1 ms,2 ms,9 ms")));
+    assert_eq!(early.code, Some(1), "{early:?}");
+    assert!(early.err.contains("1 of 3 runs have no result"), "{}", early.err);
+    assert_eq!(desk.names("results"), ["lossy-sweep.units"]);
+    succeeded(&desk.run(&format!("merge {}", line("3 ms,1 ms"))));
+}
+
+#[test]
 fn shards_share_points_whose_results_decide_about_replications() {
     let desk = Desk::new().file("lossy.toml", lossy());
     let line = "lossy.toml --vary 'link.wire.both.loss.bernoulli=0 %,2 %,5 %,9 %' \
@@ -201,8 +213,7 @@ fn a_damaged_file_is_named_and_its_runs_are_repeated() {
 #[test]
 fn a_sweep_of_a_million_points_begins_at_once() {
     let desk = Desk::new().file("small.toml", SMALL);
-    let sweep =
-        "sweep small.toml --vary seed=lin:1:1000000:1000000 --threads 1 --unit-time '1 ns' -q";
+    let sweep = "sweep small.toml --vary seed=lin:1:1000000:1000000 --threads 1 -q";
     let mut child = start(&desk, sweep);
     let folder = desk.dir.path().join("results/small-sweep.units");
     wait_until("no unit is finished", || folder.is_dir());

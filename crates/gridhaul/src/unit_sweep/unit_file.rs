@@ -1,0 +1,179 @@
+//! The files of units: one per unit, written under a temporary name and then renamed, so that a
+//! crash leaves complete files only.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use gridhaul_scenario::answer::{Run, RunRows, Warning};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::point_key::{PROGRAM, PointKey};
+
+/// A finished run.
+#[derive(Debug)]
+pub(super) struct UnitRun {
+    pub(super) point: PointKey,
+    pub(super) replication: u32,
+    pub(super) run: Run,
+}
+
+/// The first line of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Header {
+    gridhaul: String,
+    program: String,
+    backend: String,
+    /// Bytes after the header: a shorter file is damaged.
+    bytes: u64,
+    pub(super) entries: Vec<HeaderEntry>,
+}
+
+/// Consecutive replications of a point, and the place of their lines after the header.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct HeaderEntry {
+    pub(super) point: String,
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+}
+
+/// A line of a file.
+#[derive(Debug, Deserialize)]
+pub(super) struct StoredRun {
+    pub(super) rows: RunRows,
+    #[serde(default)]
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// A line of a file, as it is written.
+#[derive(Debug, Serialize)]
+struct WrittenRun<'a> {
+    rows: &'a RunRows,
+    #[serde(skip_serializing_if = "<[Warning]>::is_empty")]
+    warnings: &'a [Warning],
+}
+
+/// Beginning and end of the names of the files.
+pub(super) const PREFIX: &str = "unit-";
+pub(super) const ENDING: &str = ".jsonl";
+
+impl Header {
+    /// The header in the first line of a file of this length; `None` if the file is damaged, so
+    /// that all of its entries are valid or none is used.
+    pub(super) fn parse(line: &[u8], length: u64) -> Option<Self> {
+        let header: Self = serde_json::from_slice(line).ok()?;
+        let fits = |entry: &HeaderEntry| {
+            entry.point.parse::<PointKey>().is_ok()
+                && entry.at.checked_add(entry.bytes).is_some_and(|end| end <= header.bytes)
+        };
+        let is_complete = (line.len() as u64).checked_add(header.bytes) == Some(length);
+        (is_complete && header.entries.iter().all(fits)).then_some(header)
+    }
+}
+
+/// Writes a unit to a file of a folder, which is created.
+pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
+    match encode(runs)? {
+        Some((name, contents)) => write_file(folder, &name, &contents),
+        None => Ok(()),
+    }
+}
+
+/// Writes a unit in the form of [`encode`], which another process has computed.
+///
+/// # Errors
+/// Contents of another version of the program, or a file that cannot be written.
+pub(super) fn write_encoded(folder: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    let line = contents.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header = Header::parse(line, contents.len() as u64);
+    let header = header.context("the results of a worker are damaged")?;
+    if header.program != PROGRAM {
+        return Err(anyhow!(
+            "a worker has gridhaul {}, and this process {PROGRAM}\n  help: install the same \
+             version everywhere",
+            header.program
+        ));
+    }
+    write_file(folder, &name_of(&header), contents)
+}
+
+fn write_file(folder: &Path, name: &str, contents: &[u8]) -> anyhow::Result<()> {
+    replace(folder, name, contents)
+        .with_context(|| format!("cannot write {}", folder.join(name).display()))
+}
+
+/// The name and the contents of the file of a unit; `None` without runs.
+///
+/// # Errors
+/// A result has no form in JSON.
+pub(super) fn encode(runs: &[UnitRun]) -> anyhow::Result<Option<(String, Vec<u8>)>> {
+    let mut body = Vec::new();
+    let mut entries: Vec<HeaderEntry> = Vec::new();
+    for UnitRun { point, replication, run } in runs {
+        let at = body.len() as u64;
+        let line = WrittenRun { rows: &run.rows, warnings: &run.warnings };
+        serde_json::to_writer(&mut body, &line)?;
+        body.push(b'\n');
+        let (point, end) = (point.to_string(), body.len() as u64);
+        match entries.last_mut() {
+            Some(last) if last.point == point && last.first + last.count == *replication => {
+                last.count += 1;
+                last.bytes = end - last.at;
+            }
+            _ => entries.push(HeaderEntry {
+                point,
+                first: *replication,
+                count: 1,
+                at,
+                bytes: end - at,
+            }),
+        }
+    }
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let header = Header {
+        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
+        program: PROGRAM.to_owned(),
+        backend: "sim".to_owned(),
+        bytes: body.len() as u64,
+        entries,
+    };
+    let mut contents = serde_json::to_vec(&header)?;
+    contents.push(b'\n');
+    contents.append(&mut body);
+    Ok(Some((name_of(&header), contents)))
+}
+
+/// The name of the file of a unit: its first run, its length and a hash of all its runs. Processes
+/// that compute the same sweep at the same time may have units with the same beginning.
+fn name_of(header: &Header) -> String {
+    let mut hash = Sha256::new();
+    for HeaderEntry { point, first, count, .. } in &header.entries {
+        hash.update(format!("{point} {first} {count}\n"));
+    }
+    let hash: String = hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let count: u64 = header.entries.iter().map(|entry| u64::from(entry.count)).sum();
+    let first = header.entries.first();
+    let (point, replication) = first.map_or(("", 0), |first| (first.point.as_str(), first.first));
+    format!("{PREFIX}{point}-{replication}-{count}-{hash}{ENDING}")
+}
+
+/// Writes a file under a temporary name, and renames it when its contents are on the disk.
+fn replace(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let partial = folder.join(format!(".{name}.partial-{}", std::process::id()));
+    let written = File::create(&partial).and_then(|mut file| {
+        file.write_all(contents)?;
+        file.sync_data()
+    });
+    let moved = written.and_then(|()| fs::rename(&partial, folder.join(name)));
+    if moved.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    moved
+}
