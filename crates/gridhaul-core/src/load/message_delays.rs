@@ -19,8 +19,8 @@ pub struct MessageDelays {
 /// an overloaded network.
 #[derive(Debug, Clone)]
 pub struct WaitingTimes {
-    /// In microseconds, rounded up: a time is above the upper bound of a bucket of delays exactly if
-    /// its bucket is.
+    /// In microseconds, rounded up: a time is above the upper bound of a bucket of delays exactly
+    /// if its bucket is.
     histogram: Histogram<u64>,
 }
 

@@ -119,7 +119,7 @@ impl Events {
     /// [`schedule`](Self::schedule) for an end. An end without timer ([`Instant::NEVER`]) that
     /// `is_inactive` gets no event until it is scheduled again: an event at the time of its last
     /// timer would have no effect.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn schedule_end(
         &mut self,
         end: EndId,
@@ -240,7 +240,8 @@ impl Events {
     fn index_of(&self, target: Target) -> usize {
         let after_flows = TARGETS_OF_FLOW * self.flows;
         let index = match target {
-            Target::End(end) => TARGETS_OF_FLOW * end.flow() + end.side() as u32,
+            // This is 3 * flow + side, since the index of an end is 2 * flow + side.
+            Target::End(end) => end.index() + end.flow(),
             Target::App(flow) => TARGETS_OF_FLOW * flow + APPLICATION,
             Target::Sampling => after_flows,
             Target::Trace(index) => after_flows + 1 + index,

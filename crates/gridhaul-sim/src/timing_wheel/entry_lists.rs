@@ -61,22 +61,22 @@ impl EntryLists {
 
     #[inline(never)]
     fn push_to_new_block(&mut self, list: usize, entry: u128) {
-        let mut block = Block { entries: [0; BLOCK_LEN], len: 1, next: self.first[list] };
-        block.entries[0] = entry;
-        if let Some(free) = self.blocks.get_mut(self.free as usize) {
-            self.first[list] = std::mem::replace(&mut self.free, free.next);
-            *free = block;
-        } else {
-            self.first[list] = u32::try_from(self.blocks.len()).unwrap_or(NO_BLOCK);
-            assert!(self.first[list] != NO_BLOCK, "the blocks would not fit into memory");
-            self.blocks.push(block);
+        if self.free == NO_BLOCK {
+            assert!(self.blocks.len() < NO_BLOCK as usize, "the blocks would not fit into memory");
+            self.free = self.blocks.len() as u32;
+            self.blocks.push(Block { entries: [0; BLOCK_LEN], len: 0, next: NO_BLOCK });
         }
+        let index = self.free;
+        let block = &mut self.blocks[index as usize];
+        self.free = std::mem::replace(&mut block.next, self.first[list]);
+        (block.entries[0], block.len) = (entry, 1);
+        self.first[list] = index;
     }
 }
 
 impl RemovedBlock {
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, u128> {
-        self.0.entries[..self.0.len as usize].iter()
+    pub(super) fn entries(&self) -> &[u128] {
+        &self.0.entries[..self.0.len as usize]
     }
 }
 
@@ -86,8 +86,7 @@ mod tests {
 
     fn take(lists: &mut EntryLists, list: usize) -> Vec<u128> {
         let blocks = std::iter::from_fn(|| lists.take_block(list));
-        let mut entries: Vec<_> =
-            blocks.flat_map(|block| block.iter().copied().collect::<Vec<_>>()).collect();
+        let mut entries: Vec<_> = blocks.flat_map(|block| block.entries().to_vec()).collect();
         entries.sort_unstable();
         entries
     }

@@ -1,12 +1,14 @@
 //! The queue of all events but those of links: a hierarchical timing wheel (Varghese and Lauck,
-//! "Hashed and hierarchical timing wheels", SOSP 1987, scheme 7) with a heap for the next events.
+//! "Hashed and hierarchical timing wheels", SOSP 1987, scheme 7) that keeps the exact order.
 //!
 //! Each of a million meters has timers seconds or minutes ahead. In a heap, an insertion and a
 //! removal read a cache line at each of its levels. Here, an entry is appended to a slot, and it
-//! moves to a finer slot a few times while its time approaches; only the entries of one tick are
-//! ordered, by a small heap.
+//! moves to a finer slot once or twice while its time approaches. The entries of a tick are sorted
+//! when it begins; a heap has those that are added for the same tick later.
 
 mod entry_lists;
+
+use std::cmp::Reverse;
 
 use gridhaul_scenario::units::Instant;
 
@@ -16,8 +18,10 @@ use crate::heap::{Heap, NOTHING};
 /// Entries in order of their values. The upper half of an entry is its time in nanoseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct TimingWheel {
-    /// The entries before `horizon`.
-    near: Heap,
+    /// The entries of the last tick before `horizon`, the first one last.
+    sorted: Vec<u128>,
+    /// The entries that were added after `horizon` had passed their times.
+    added: Heap,
     /// First tick whose entries are in slots.
     horizon: u64,
     /// The slots of all levels. A slot of the first level has the entries of a tick, and a slot of
@@ -28,9 +32,11 @@ pub(crate) struct TimingWheel {
     occupied: [u64; LEVELS],
 }
 
-/// Length of a tick in nanoseconds, as a shift: about a millisecond. It is short compared with the
-/// timers of TCP, and an event of a link seldom passes the end of a tick.
-const TICK_SHIFT: u32 = 20;
+/// Length of a tick in nanoseconds, as a shift: 17 ms. It is short compared with most timers of
+/// TCP, and long enough to sort several entries at once.
+const TICK_SHIFT: u32 = 24;
+/// Ticks without entries that are passed at once: an event of a link seldom comes later.
+const TICKS_AHEAD: u64 = 8;
 /// Bits of a digit: the slots of a level are the bits of an integer.
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
@@ -41,7 +47,8 @@ impl TimingWheel {
     /// A wheel without entries.
     pub(crate) fn new() -> Self {
         Self {
-            near: Heap::default(),
+            sorted: Vec::new(),
+            added: Heap::default(),
             horizon: 0,
             slots: EntryLists::new(LEVELS * SLOTS),
             occupied: [0; LEVELS],
@@ -52,24 +59,34 @@ impl TimingWheel {
     /// [`NOTHING`].
     #[inline]
     pub(crate) fn first_until(&mut self, limit: Instant) -> u128 {
-        let first = self.near.first();
+        let first = self.added.first().min(self.first_sorted());
         if first == NOTHING && self.horizon <= tick(limit) { self.advance(limit) } else { first }
     }
 
     /// Removes the entry that [`first_until`](Self::first_until) has just returned.
     #[inline]
-    pub(crate) const fn take_first(&mut self) {
-        self.near.take_first();
+    pub(crate) fn take_first(&mut self) {
+        // Entries differ at least in their sequence numbers.
+        if self.first_sorted() < self.added.first() {
+            self.sorted.pop();
+        } else {
+            self.added.take_first();
+        }
     }
 
     /// Adds an entry of any time, also of one that has passed.
     #[inline]
     pub(crate) fn push(&mut self, entry: u128) {
         if tick_of(entry) < self.horizon {
-            self.near.push(entry);
+            self.added.push(entry);
         } else {
             self.push_to_slot(entry);
         }
+    }
+
+    #[inline]
+    fn first_sorted(&self) -> u128 {
+        self.sorted.last().copied().unwrap_or(NOTHING)
     }
 
     fn push_to_slot(&mut self, entry: u128) {
@@ -80,17 +97,17 @@ impl TimingWheel {
         self.slots.push(level * SLOTS + slot, entry);
     }
 
-    /// Without entries before `horizon`: moves those of the next tick to the heap, if that tick
-    /// begins at or before `limit`. Returns the first of them.
+    /// Without entries before `horizon`: sorts those of the next tick, if that tick begins at or
+    /// before `limit`. Returns the first of them.
     ///
-    /// `horizon` does not move further than necessary: entries before it are ordered by the heap,
-    /// which is slow if they are many.
+    /// Otherwise, `horizon` moves a few ticks beyond `limit`. Entries that are added before it go to
+    /// the heap, which is slow if they are many.
     #[inline(never)]
     fn advance(&mut self, limit: Instant) -> u128 {
         let last = tick(limit);
         while let Some(begin) = self.first_occupied() {
             if begin > last {
-                self.move_horizon(last + 1);
+                self.move_horizon(begin.min(last + TICKS_AHEAD));
                 return NOTHING;
             }
             self.move_horizon(begin);
@@ -98,14 +115,15 @@ impl TimingWheel {
             if self.occupied[0] & 1 << slot != 0 {
                 self.occupied[0] &= !(1 << slot);
                 while let Some(block) = self.slots.take_block(slot) {
-                    block.iter().for_each(|&entry| self.near.push(entry));
+                    self.sorted.extend_from_slice(block.entries());
                 }
+                self.sorted.sort_unstable_by_key(|&entry| Reverse(entry));
                 self.move_horizon(begin + 1);
-                return self.near.first();
+                return self.first_sorted();
             }
         }
         if limit != Instant::NEVER {
-            self.move_horizon(last + 1);
+            self.move_horizon(last + TICKS_AHEAD);
         }
         NOTHING
     }
@@ -132,7 +150,7 @@ impl TimingWheel {
             if self.occupied[level] & 1 << slot != 0 {
                 self.occupied[level] &= !(1 << slot);
                 while let Some(block) = self.slots.take_block(level * SLOTS + slot) {
-                    block.iter().for_each(|&entry| self.push_to_slot(entry));
+                    block.entries().iter().for_each(|&entry| self.push_to_slot(entry));
                 }
             }
         }
@@ -157,7 +175,6 @@ const fn digit(tick: u64, level: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
     use proptest::prelude::*;
@@ -205,8 +222,11 @@ mod tests {
             for (number, step) in (0_u128..).zip(steps) {
                 let (limit, count) = match step {
                     Step::Push { after, is_past } => {
-                        let at =
-                            if is_past { now.saturating_sub(after) } else { now.saturating_add(after) };
+                        let at = if is_past {
+                            now.saturating_sub(after)
+                        } else {
+                            now.saturating_add(after)
+                        };
                         // Entries of the same time are in the order of their sequence numbers.
                         let entry = u128::from(at.min(u64::MAX - 1)) << 64 | number;
                         wheel.push(entry);
@@ -243,7 +263,7 @@ mod tests {
         for micros in 0..10_000 {
             let limit = Instant::from_nanos(micros * 1_000);
             assert_eq!(wheel.first_until(limit), NOTHING);
-            assert_eq!(wheel.horizon, tick(limit) + 1);
+            assert!(wheel.horizon <= tick(limit) + TICKS_AHEAD);
         }
     }
 }

@@ -413,8 +413,8 @@ proptest! {
                 prop_assert!(delivered[1].len() <= sent[1]);
             } else {
                 let sent = carrier.messages[0].iter().map(|message| message.at);
-                let open = sent.skip(delivered[0].len());
-                prop_assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), open.collect::<Vec<_>>());
+                let open: Vec<_> = sent.skip(delivered[0].len()).collect();
+                prop_assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), open);
             }
         }
         for end in [FlowEnd::From, FlowEnd::To] {

@@ -162,8 +162,8 @@ impl Sender {
         self.window_limited = false;
     }
 
-    /// A full segment of new data, if the windows allow it and it is not the last before FIN. `None`
-    /// where the general path decides.
+    /// A full segment of new data, if the windows allow it and it is not the last before FIN.
+    /// `None` where the general path decides.
     #[inline]
     pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
