@@ -41,8 +41,17 @@ enum Stage {
 #[derive(Debug, Clone, Copy, Default)]
 struct Period {
     began_at: Option<Instant>,
-    /// Time and acknowledgement number from which on the goodput is measured.
-    first: Option<(Instant, u32)>,
+    measurement: Option<Measurement>,
+}
+
+/// Acknowledged bytes of a time.
+#[derive(Debug, Clone, Copy)]
+struct Measurement {
+    from: Instant,
+    /// Highest acknowledgement number.
+    acknowledged: u32,
+    /// Counted for each acknowledgement, since the time may have more than 2³¹ bytes.
+    bytes: u64,
     acknowledgements: u32,
 }
 
@@ -91,15 +100,17 @@ impl AckFilterTrial {
         if now < began_at + ADAPTATION {
             return;
         }
-        let (from, first) = *self.period.first.get_or_insert((now, ack));
-        self.period.acknowledgements += 1;
-        if now < from + MEASUREMENT {
-            return;
+        let measurement = self.period.measurement.get_or_insert(Measurement {
+            from: now,
+            acknowledged: ack,
+            bytes: 0,
+            acknowledgements: 0,
+        });
+        measurement.add(ack);
+        if now >= measurement.from + MEASUREMENT {
+            let goodput = measurement.goodput(now);
+            self.end_stage(now, goodput);
         }
-        let is_valid = self.period.acknowledgements >= ACKNOWLEDGEMENTS_MIN;
-        let bytes = f64::from(ack.wrapping_sub(first).cast_signed().max(0));
-        let goodput = is_valid.then(|| bytes / now.since(from).as_secs_f64());
-        self.end_stage(now, goodput);
     }
 
     fn end_stage(&mut self, now: Instant, goodput: Option<f64>) {
@@ -141,6 +152,23 @@ impl AckFilterTrial {
         self.period = Period { began_at: Some(now), ..Period::default() };
         let delay = if stage == Stage::Without { Duration::ZERO } else { self.max_ack_delay };
         self.filter.set_max_ack_delay(now, delay);
+    }
+}
+
+impl Measurement {
+    fn add(&mut self, ack: u32) {
+        self.acknowledgements += 1;
+        let advance = ack.wrapping_sub(self.acknowledged).cast_signed();
+        if advance > 0 {
+            self.bytes += u64::from(advance.cast_unsigned());
+            self.acknowledged = ack;
+        }
+    }
+
+    /// Bytes per second; `None` after too few acknowledgements.
+    fn goodput(&self, now: Instant) -> Option<f64> {
+        let is_valid = self.acknowledgements >= ACKNOWLEDGEMENTS_MIN;
+        is_valid.then(|| self.bytes as f64 / now.since(self.from).as_secs_f64())
     }
 }
 
@@ -226,6 +254,13 @@ mod tests {
         trial.drain(Instant::ZERO);
         assert_eq!(sent(&mut trial), Some(3_000));
         assert!(trial.is_finished());
+    }
+
+    /// 2.5 GB are acknowledged in the two seconds of a measurement.
+    #[test]
+    fn a_harmless_filter_stays_on_at_more_than_ten_gigabits_per_second() {
+        let bytes = |_, is_on| if is_on { 12_500_000.0 } else { 10_500_000.0 };
+        assert_eq!(trial(300, bytes), None);
     }
 
     #[test]

@@ -152,6 +152,34 @@ fn bytes_that_a_crashed_proxy_has_acknowledged_are_lost_and_both_hosts_are_reset
     assert_eq!(resets.map(numbers).collect::<Vec<_>>(), expected);
 }
 
+/// The former proxy had sent the bytes from 200 to 300 before it crashed, and the server holds them
+/// beyond a gap (RFC 2018). The new proxy fills the gap.
+#[test]
+fn an_acknowledgement_of_data_that_the_server_held_beyond_a_gap_resets_nobody() {
+    fn sent(mut proxy: impl Proxy) -> (Vec<Outgoing>, u64) {
+        let old = Segment { len: 50, ..segment(50, 900, Flags::ACK) };
+        answers(&mut proxy, Side::Client, &old);
+        let mut held = segment(900, 100, Flags::ACK);
+        held.sack.push(200, 300);
+        answers(&mut proxy, Side::Server, &held);
+        assert_eq!(proxy.first_sequence_number(Side::Client), Some(100), "the proxy has joined");
+        let data = Segment { len: 100, ..segment(100, 900, Flags::ACK) };
+        answers(&mut proxy, Side::Client, &data);
+        assert_eq!(proxy.bytes_at_risk(), 100);
+        let mut sent = answers(&mut proxy, Side::Server, &segment(900, 300, Flags::ACK));
+        let later = Segment { len: 100, ..segment(200, 900, Flags::ACK) };
+        sent.extend(answers(&mut proxy, Side::Client, &later));
+        sent.extend(answers(&mut proxy, Side::Server, &segment(900, 300, Flags::ACK)));
+        (sent, proxy.bytes_at_risk())
+    }
+    let limit = MssLimit::of_hosts([100; 2]);
+    let reflect = Reflect::new(stack(100, 1), limit, Bytes::new(10_000));
+    for (sent, at_risk) in [sent(spoof()), sent(reflect)] {
+        assert_eq!(at_risk, 0);
+        assert!(!sent.iter().any(|out| out.segment.flags.has(Flags::RST)), "{sent:?}");
+    }
+}
+
 #[test]
 fn only_syn_of_the_client_begins_the_next_connection_after_a_reset() {
     let mut proxy = engaged_spoof();

@@ -149,10 +149,12 @@ impl HandshakeMonitor {
         }
     }
 
-    /// Whether data of the client after this sequence number was forwarded.
+    /// Whether data of the client after this sequence number was forwarded, or acknowledged by the
+    /// server.
     fn has_forwarded_after(&self, isn: u32) -> bool {
         let [client, _] = self.directions;
-        client.end.is_some_and(|end| end.wrapping_sub(isn).cast_signed() > 0)
+        let mut known = [client.end, client.acknowledged].into_iter().flatten();
+        known.any(|end| end.wrapping_sub(isn).cast_signed() > 0)
     }
 
     fn on_segment(&mut self, from: Side, segment: &Segment) {
@@ -301,6 +303,15 @@ mod tests {
         }
         forward(&mut monitor, Side::Client, segment(150, 0, Flags::SYN));
         assert_eq!(monitor.expected_from(Side::Client), None);
+    }
+
+    #[test]
+    fn an_old_duplicate_of_syn_is_known_by_acknowledgements_of_the_server_as_well() {
+        let mut monitor = HandshakeMonitor::of_open_connection();
+        forward(&mut monitor, Side::Server, segment(900, 150, Flags::ACK));
+        forward(&mut monitor, Side::Client, segment(99, 0, Flags::SYN));
+        let data = Segment { len: 50, ..segment(150, 900, Flags::ACK) };
+        assert_eq!(after_data(monitor, data, 200).all_acknowledged(), None, "scales are unknown");
     }
 
     #[test]
