@@ -26,7 +26,7 @@ impl CsvRows {
         let Some(line) = rows.next_line()? else {
             return Err(of_file("the file is empty", "write a header line first: time_s,bytes"));
         };
-        let header = line.trim_start_matches('\u{feff}');
+        let header = line.text.trim_start_matches('\u{feff}');
         let names: Vec<_> = cells(header).map(|name| name.to_ascii_lowercase()).collect();
         if names.len() == 1 && header.contains([';', '\t']) {
             return Err(of_file("the columns are not separated by commas", "write time_s,bytes"));
@@ -64,21 +64,9 @@ impl CsvRows {
 
     fn parse_row(&mut self) -> Result<Option<RawRow>, RowError> {
         let (columns, width) = (self.columns, self.width);
-        let Some(line) = self.next_line()? else { return Ok(None) };
-        let (mut time, mut bytes, mut member, mut count) = ("", "", "", 0);
-        for (index, cell) in cells(line).enumerate() {
-            if index == columns.time {
-                time = cell;
-            } else if index == columns.bytes {
-                bytes = cell;
-            } else if Some(index) == columns.member {
-                member = cell;
-            }
-            count += 1;
-        }
-        let place = (count, time.to_owned(), bytes.to_owned(), member.to_owned());
-        let (count, time, bytes, member) = place;
-        let line = self.line;
+        let Some(Line { number: line, text }) = self.next_line()? else { return Ok(None) };
+        let row = RowCells::of(text, columns);
+        let count = row.count;
         if count != width {
             return Err(of_cell(
                 Unit::Line,
@@ -89,19 +77,19 @@ impl CsvRows {
             ));
         }
         let member = match columns.member {
-            Some(_) => Some(whole_number(line, "member", &member)?),
+            Some(_) => Some(whole_number(line, "member", row.member)?),
             None => None,
         };
         Ok(Some(RawRow {
             place: line,
-            at: time_of(line, columns.unit, &time)?,
-            bytes: whole_number(line, "bytes", &bytes)?,
+            at: time_of(line, columns.unit, row.time)?,
+            bytes: whole_number(line, "bytes", row.bytes)?,
             member,
         }))
     }
 
-    /// The next line that is not empty, without its line end.
-    fn next_line(&mut self) -> Result<Option<&str>, RowError> {
+    /// The next line that is not empty.
+    fn next_line(&mut self) -> Result<Option<Line<'_>>, RowError> {
         loop {
             self.line += 1;
             self.buffer.clear();
@@ -119,10 +107,43 @@ impl CsvRows {
                 break;
             }
         }
-        std::str::from_utf8(&self.buffer).map(|line| Some(line.trim_end())).map_err(|_| {
+        let text = std::str::from_utf8(&self.buffer).map_err(|_| {
             let remedy = "save the file as CSV in UTF-8; decompress compressed files first";
             of_cell(Unit::Line, self.line, "", "this is not text in UTF-8", remedy)
-        })
+        })?;
+        Ok(Some(Line { number: self.line, text: text.trim_end() }))
+    }
+}
+
+/// A line of the file, without its line end.
+struct Line<'t> {
+    number: u64,
+    text: &'t str,
+}
+
+/// The cells of a line that a trace uses, and the number of all cells.
+#[derive(Default)]
+struct RowCells<'t> {
+    time: &'t str,
+    bytes: &'t str,
+    member: &'t str,
+    count: usize,
+}
+
+impl<'t> RowCells<'t> {
+    fn of(line: &'t str, columns: Columns) -> Self {
+        let mut row = Self::default();
+        for (index, cell) in cells(line).enumerate() {
+            if index == columns.time {
+                row.time = cell;
+            } else if index == columns.bytes {
+                row.bytes = cell;
+            } else if Some(index) == columns.member {
+                row.member = cell;
+            }
+            row.count += 1;
+        }
+        row
     }
 }
 
