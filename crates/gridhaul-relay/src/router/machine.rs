@@ -45,6 +45,8 @@ pub struct Counters {
 pub struct Machine {
     session: u32,
     peer_session: Option<u32>,
+    /// When the last probe of the peer has arrived.
+    probed_at: Option<Instant>,
     /// Since this time the peer knows the session of this router.
     known_since: Option<Instant>,
     reported_at: Option<Instant>,
@@ -71,7 +73,7 @@ struct Class {
     selected: usize,
 }
 
-/// Time without a report of the peer after which it is not running.
+/// Time without a probe or a report of the peer after which it is not running.
 const PEER_SILENCE: Duration = Duration::from_secs(10);
 
 impl Machine {
@@ -99,6 +101,7 @@ impl Machine {
         Self {
             session: settings.session,
             peer_session: None,
+            probed_at: None,
             known_since: None,
             reported_at: None,
             links,
@@ -244,14 +247,18 @@ impl Machine {
         self.counters
     }
 
-    /// Whether a probe is from the peer. A new session must know that of this router, unless there
-    /// is no peer yet.
+    /// Whether a probe is from the peer. A new session must know that of this router, unless the
+    /// peer is not running: a session that was read from a late probe of a former run, or from a
+    /// forged one, would otherwise exclude the peer for ever, whose session is not known then.
     fn accept_session(&mut self, now: Instant, probe: &Probe) -> bool {
-        if self.peer_session == Some(probe.session) {
-            return true;
-        }
-        if self.peer_session.is_some() && probe.peer_session != self.session {
+        let is_running = self.probed_at.is_some_and(|at| now.since(at) < PEER_SILENCE);
+        let is_known = self.peer_session == Some(probe.session);
+        if !is_known && is_running && probe.peer_session != self.session {
             return false;
+        }
+        self.probed_at = Some(now);
+        if is_known {
+            return true;
         }
         self.peer_session = Some(probe.session);
         self.known_since = None;

@@ -23,12 +23,9 @@ fn a_router_that_starts_again_is_known_again() {
     }
 }
 
-#[test]
-fn probes_of_others_have_no_effect() {
-    let mut world = World::new(Delay::Constant(0.1), 0.0, 1);
-    world.run(10.0);
-    let now = Instant::from_secs_f64(10.0);
-    let probe = Probe {
+/// A probe of a session that neither router has.
+fn foreign_probe() -> Probe {
+    Probe {
         session: 99,
         peer_session: 98,
         link: link_number("preferred"),
@@ -36,7 +33,29 @@ fn probes_of_others_have_no_effect() {
         number: 1,
         reports: Vec::new(),
         padded_to: None,
-    };
+    }
+}
+
+/// Probes of former runs are still on their way when both routers start, as after a power failure.
+#[test]
+fn routers_that_have_received_late_probes_of_former_runs_find_each_other() {
+    let mut world = World::new(Delay::Constant(0.1), 0.0, 1);
+    for machine in &mut world.machines {
+        machine.handle_probe(Instant::ZERO, PREFERRED, &foreign_probe());
+    }
+    world.run(15.0);
+    let now = Instant::from_secs_f64(15.0);
+    for machine in &world.machines {
+        assert!(machine.peer_is_known(now), "{:?}", machine.counters());
+    }
+}
+
+#[test]
+fn probes_of_others_have_no_effect() {
+    let mut world = World::new(Delay::Constant(0.1), 0.0, 1);
+    world.run(10.0);
+    let now = Instant::from_secs_f64(10.0);
+    let probe = foreign_probe();
     let machine = &mut world.machines[TERMINAL];
     machine.handle_probe(now, PREFERRED, &probe);
     // The peer's own probe over another link, as after a mistake in the configuration.
