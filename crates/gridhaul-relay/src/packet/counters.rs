@@ -64,7 +64,7 @@ causes! {
 
 causes! {
     /// Why a frame was dropped.
-    DropCause {
+    FrameDropCause {
         /// Wrong checksum: the next hop must not acknowledge corrupt data.
         Checksum = "checksum",
         /// A large segment that cannot be divided.
@@ -114,7 +114,7 @@ causes! {
 #[derive(Debug, Clone, Default)]
 pub struct BridgeCounters {
     untouched: [u64; UntouchedCause::ALL.len()],
-    dropped: [u64; DropCause::ALL.len()],
+    dropped: [u64; FrameDropCause::ALL.len()],
     ended: [u64; EndCause::ALL.len()],
     /// Connections that were opened through a proxy, by the mode ([`mode_index`]).
     pub(super) opened: [u64; MODES.len()],
@@ -145,7 +145,7 @@ impl BridgeCounters {
 
     /// Frames that were dropped because of this cause.
     #[must_use]
-    pub const fn dropped(&self, cause: DropCause) -> u64 {
+    pub const fn dropped(&self, cause: FrameDropCause) -> u64 {
         self.dropped[cause as usize]
     }
 
@@ -161,7 +161,7 @@ impl BridgeCounters {
     }
 
     /// Counts frames that the caller has dropped.
-    pub const fn add_dropped(&mut self, cause: DropCause, frames: u64) {
+    pub const fn add_dropped(&mut self, cause: FrameDropCause, frames: u64) {
         self.dropped[cause as usize] += frames;
     }
 

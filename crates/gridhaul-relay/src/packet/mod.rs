@@ -36,7 +36,7 @@ mod untouched;
 
 pub use at_risk::ConnectionAtRisk;
 pub use connection::ConnectionStatus;
-pub use counters::{BridgeCounters, DropCause, EndCause, UntouchedCause};
+pub use counters::{BridgeCounters, EndCause, FrameDropCause, UntouchedCause};
 pub use engine::{BridgeTotals, Engine, EngineSettings, Handling};
 pub use frame::{ChecksumState, ComposedFrame, Frame, FrameQueue, Offload, OutgoingFrames};
 pub use key::BridgePort;

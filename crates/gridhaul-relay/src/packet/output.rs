@@ -7,7 +7,7 @@ use gridhaul_core::wire::{
 };
 
 use super::content::TcpFrame;
-use super::counters::{BridgeCounters, DropCause};
+use super::counters::{BridgeCounters, FrameDropCause};
 use super::direction::{Direction, Template};
 use super::joining::{self, Layout};
 use super::{BridgePort, OutgoingFrames};
@@ -89,7 +89,7 @@ impl Output<'_> {
         };
         let payload = (len as usize, payload);
         if self.frames.over_mut(over).add_segment(write, payload).is_err() {
-            self.counters.add_dropped(DropCause::Malformed, 1);
+            self.counters.add_dropped(FrameDropCause::Malformed, 1);
         }
     }
 
@@ -129,7 +129,7 @@ impl Output<'_> {
             } else if let Some(payload) = direction.store.read(seq, length as usize) {
                 self.write(over, (template, &ip), &part, (length, payload));
             } else {
-                self.counters.add_dropped(DropCause::PayloadMissing, 1);
+                self.counters.add_dropped(FrameDropCause::PayloadMissing, 1);
             }
             offset += length;
             if is_last {

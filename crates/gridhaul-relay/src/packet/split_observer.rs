@@ -15,6 +15,8 @@ use super::renumbering::Numbers;
 pub(super) struct SplitObserver {
     /// By side: the numbers of its newest segment.
     numbers: [Option<Numbers>; 2],
+    /// Segments in a row after which the hosts have different numbers.
+    contradictions: u8,
     /// The hosts were reset, or have reset each other.
     is_over: bool,
     queue: VecDeque<Outgoing>,
@@ -25,8 +27,13 @@ pub(super) struct SplitObserver {
 /// so that both directions are closer than this by chance in one case of a thousand.
 const DISTANCE_MAX: u32 = 1 << 26;
 
+/// Segments in a row that prove a split connection. A single one may be an old duplicate of another
+/// connection, or forged by somebody who does not see the packets of the hosts.
+const CONTRADICTIONS: u8 = 3;
+
 impl SplitObserver {
-    fn is_split(&self) -> bool {
+    /// Whether the hosts have the numbers of different connections, by their newest segments.
+    fn differ(&self) -> bool {
         let [Some(client), Some(server)] = self.numbers else { return false };
         let differ = |expected: u32, end: u32| {
             expected.wrapping_sub(end).cast_signed().unsigned_abs() > DISTANCE_MAX
@@ -57,7 +64,8 @@ impl Proxy for SplitObserver {
             return;
         }
         self.is_over |= is_reset;
-        if !is_reset && self.is_split() {
+        self.contradictions = if self.differ() { self.contradictions.saturating_add(1) } else { 0 };
+        if !is_reset && self.contradictions >= CONTRADICTIONS {
             self.is_over = true;
             Side::BOTH.into_iter().for_each(|side| self.reset(side));
             return;
@@ -93,12 +101,27 @@ mod tests {
         let mut observer = SplitObserver::default();
         observer.handle_segment(Instant::ZERO, Side::Client, &segment(1_000, 500_000_000));
         assert_eq!(sent(&mut observer), [(Side::Server, false)]);
-        observer.handle_segment(Instant::ZERO, Side::Server, &segment(u32::MAX, 1_000));
+        for _ in 1..CONTRADICTIONS {
+            observer.handle_segment(Instant::ZERO, Side::Server, &segment(u32::MAX, 1_000));
+            assert_eq!(sent(&mut observer), [(Side::Client, false)]);
+        }
+        observer.handle_segment(Instant::ZERO, Side::Client, &segment(1_000, 500_000_000));
         assert_eq!(sent(&mut observer), [(Side::Client, true), (Side::Server, true)]);
         assert!(observer.is_over());
         observer.handle_segment(Instant::ZERO, Side::Server, &segment(u32::MAX, 1_000));
         let both = [(Side::Client, true), (Side::Server, true)];
         assert_eq!(sent(&mut observer), both, "the first reset was lost");
+    }
+
+    #[test]
+    fn a_segment_of_another_connection_resets_nobody() {
+        let mut observer = SplitObserver::default();
+        for round in 0..10 {
+            observer.handle_segment(Instant::ZERO, Side::Client, &segment(100 * round, 7));
+            observer.handle_segment(Instant::ZERO, Side::Server, &segment(7, 100 * round));
+            observer.handle_segment(Instant::ZERO, Side::Client, &segment(1 << 30, 1 << 31));
+            assert!(sent(&mut observer).iter().all(|(_, is_reset)| !is_reset), "{round}");
+        }
     }
 
     #[test]

@@ -19,11 +19,18 @@ pub(super) struct Table {
     /// deadline is not entered until the earlier one has passed. An earlier deadline is entered in
     /// addition, so that the later entry is outdated.
     deadlines: BinaryHeap<Reverse<Deadline>>,
-    /// Numbers and generations of connections that are closed and kept for a while, the oldest
-    /// first. They end by their time limits, so that most entries become outdated.
-    closed: VecDeque<(u32, u32)>,
+    /// Connections that are closed and kept for a while, the oldest first. They end by their time
+    /// limits, so that most entries become outdated.
+    closed: VecDeque<TableEntry>,
     /// Payload of all connections.
     memory: usize,
+}
+
+/// The place of a connection, which another one may take after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TableEntry {
+    pub(super) number: u32,
+    pub(super) generation: u32,
 }
 
 #[derive(Debug)]
@@ -95,6 +102,12 @@ impl Table {
         self.rows.get_mut(number as usize)?.connection.as_deref_mut()
     }
 
+    /// The places of all connections.
+    pub(super) fn entries(&self) -> impl Iterator<Item = TableEntry> {
+        let rows = (0..).zip(&self.rows).filter(|(_, row)| row.connection.is_some());
+        rows.map(|(number, row)| TableEntry { number, generation: row.generation })
+    }
+
     /// All connections with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
         let rows = (0..).zip(&self.rows);
@@ -133,7 +146,7 @@ impl Table {
         row.memory = memory as u32;
         if !row.is_closed && connection.is_over() {
             row.is_closed = true;
-            self.closed.push_back((number, row.generation));
+            self.closed.push_back(TableEntry { number, generation: row.generation });
         }
         let at = connection.deadline(limits);
         if at < row.entered {
@@ -155,7 +168,7 @@ impl Table {
             });
         }
         if self.closed.len() > entries_max {
-            self.closed.retain(|(number, generation)| {
+            self.closed.retain(|TableEntry { number, generation }| {
                 let row = &rows[*number as usize];
                 row.generation == *generation && row.is_closed
             });
@@ -164,7 +177,7 @@ impl Table {
 
     /// A connection that is closed, the oldest one, to make space for another.
     pub(super) fn pop_closed(&mut self) -> Option<u32> {
-        while let Some((number, generation)) = self.closed.pop_front() {
+        while let Some(TableEntry { number, generation }) = self.closed.pop_front() {
             let row = &mut self.rows[number as usize];
             if row.generation == generation && row.connection.is_some() {
                 row.is_closed = false;

@@ -154,8 +154,7 @@ fn a_relay_starts_with_faults_that_check_refuses() {
     let text = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(2), "{text}");
     let expected = "tls.certificate: collector.pem: the certificate has expired: it was valid \
-        until \
-                    2001-01-01 00:00:00 UTC";
+        until 2001-01-01 00:00:00 UTC";
     assert!(text.contains(expected), "{text}");
     // The data of other meters is stored meanwhile.
     relays.start(Role::Collector);

@@ -2,6 +2,7 @@
 
 mod close;
 mod held;
+mod old_syn;
 mod renumbered;
 mod write;
 
@@ -22,6 +23,7 @@ use super::{BridgePort, ConnectionAtRisk, UntouchedCause};
 
 use self::close::Close;
 use self::held::HeldAcknowledgement;
+pub(super) use self::old_syn::OldSyn;
 pub(super) use self::renumbered::RenumberedConnection;
 
 /// A connection through a proxy.
@@ -44,6 +46,8 @@ pub(super) struct Connection {
     last_segment: Instant,
     /// The client has answered SYN-ACK.
     is_open: bool,
+    /// `split`: the client has answered SYN-ACK of the proxy.
+    is_confirmed: bool,
     /// The connection was opened through an earlier relay: its segments are forwarded.
     is_observed: bool,
     /// The proxy only translates the sequence numbers of `split`.
@@ -157,6 +161,7 @@ impl Connection {
             opened_at: now,
             last_segment: now,
             is_open: false,
+            is_confirmed: false,
             is_observed: false,
             is_renumbered: false,
             is_reported: false,
@@ -224,6 +229,7 @@ impl Connection {
             }
         } else {
             segment.window <<= self.handshake.shift_from(*from);
+            self.is_confirmed |= *from == Side::Client && self.confirms(header);
             self.is_open |= *from == Side::Client && self.handshake.is_complete();
         }
         let renumbering = self.directions[from.other().index()].renumbering;

@@ -1,5 +1,6 @@
 //! The bridge as a state machine: frames in, frames out.
 
+mod drain;
 mod hand_over;
 mod observation;
 mod opening;
@@ -20,7 +21,7 @@ use super::key::{BridgePort, ConnectionKey};
 use super::output::Output;
 use super::path_mtu::PacketTooBig;
 use super::rule::{ProxyBuilder, Rule};
-use super::table::Table;
+use super::table::{Table, TableEntry};
 use super::untouched::UntouchedConnections;
 
 /// Parameters of the bridge.
@@ -83,7 +84,8 @@ pub struct Engine {
     counters: BridgeCounters,
     /// Initial sequence numbers of proxies that terminate connections (RFC 6528: unpredictable).
     sequence_numbers: Box<dyn FnMut() -> u32 + Send>,
-    is_draining: bool,
+    /// Connections that must end before the bridge does; `None` until it is to end.
+    draining: Option<Vec<TableEntry>>,
     /// When the first frame was handled.
     started: Option<Instant>,
     at_risk: RiskList,
@@ -105,7 +107,7 @@ impl Engine {
             outgoing: OutgoingFrames::default(),
             counters: BridgeCounters::default(),
             sequence_numbers: Box::new(sequence_numbers),
-            is_draining: false,
+            draining: None,
             started: None,
             at_risk: RiskList::default(),
         }
@@ -261,37 +263,6 @@ impl Engine {
         self.at_risk.clear();
     }
 
-    /// Forwards new connections unchanged from now on. Proxies acknowledge no more data in place of
-    /// the receiver; the state of a connection is discarded once no bytes are at risk, and its
-    /// hosts continue without the proxy. For those of `split` a translation of sequence numbers
-    /// continues ([`Self::hand_over`]). To be called again until [`Self::is_drained`].
-    pub fn drain(&mut self, now: Instant) {
-        self.is_draining = true;
-        let numbers: Vec<_> = self.table.iter().map(|(number, _)| number).collect();
-        for number in numbers {
-            let Some(connection) = self.table.get_mut(number) else { continue };
-            let mut output = Output {
-                frames: &mut self.outgoing,
-                counters: &mut self.counters,
-                mtus: self.settings.mtus,
-            };
-            connection.drain(now, &mut output);
-            let statistics = connection.statistics();
-            if connection.renumber() {
-                self.add_statistics(&statistics);
-                self.finish_event(now, number);
-            } else if !connection.is_terminated() && connection.bytes_at_risk() == 0 {
-                self.end(now, number, EndCause::Stopped);
-            }
-        }
-    }
-
-    /// Whether all connections have ended, or continue in the next version of the program.
-    #[must_use]
-    pub fn is_drained(&self) -> bool {
-        self.is_draining && self.table.iter().all(|(_, connection)| connection.is_renumbered())
-    }
-
     /// Ends all connections: those with bytes at risk are reset. They remain at risk: a host that
     /// does not accept the reset, because segments before it were lost, is reset by another
     /// program.
@@ -351,6 +322,13 @@ impl Engine {
         let mut output = self.output();
         connection.abandon(now, &mut output);
         self.count_ended(&connection, cause);
+    }
+
+    /// Discards the proxy of a connection that its hosts have without it.
+    fn discard(&mut self, number: u32) {
+        let Some(connection) = self.table.remove(number) else { return };
+        self.counters.add_untouched(UntouchedCause::SynNotSeen);
+        self.count_ended(&connection, EndCause::Handshake);
     }
 
     fn count_ended(&mut self, connection: &Connection, cause: EndCause) {

@@ -18,7 +18,7 @@ impl Engine {
     /// Whether an earlier relay may have served a connection whose SYN was not seen.
     pub(super) fn observes(&self, now: Instant) -> bool {
         let is_recent = self.started.is_some_and(|started| now.since(started) < TIME);
-        is_recent && self.settings.detects_losses && !self.is_draining
+        is_recent && self.settings.detects_losses && self.draining.is_none()
     }
 
     /// Observes a connection that an earlier relay may have served, if a rule selects it: it is

@@ -74,7 +74,7 @@ impl Engine {
         if rule.mode == ProxyMode::None {
             return Err(UntouchedCause::ModeNone);
         }
-        if self.is_draining {
+        if self.draining.is_some() {
             return Err(UntouchedCause::Draining);
         }
         if header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) {

@@ -4,9 +4,9 @@ use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{TcpHeader, TcpSegmenter};
 use gridhaul_scenario::units::Instant;
 
-use super::super::connection::{Arrival, Connection};
+use super::super::connection::{Arrival, Connection, OldSyn};
 use super::super::content::TcpFrame;
-use super::super::counters::{DropCause, EndCause, UntouchedCause};
+use super::super::counters::{EndCause, FrameDropCause, UntouchedCause};
 use super::super::frame::{ChecksumState, Frame};
 use super::super::key::{BridgePort, ConnectionKey};
 use super::super::output::{Output, Part};
@@ -43,7 +43,7 @@ impl Engine {
         }
         // A corrupt segment must neither be acknowledged nor begin a connection.
         if frame.checksum == ChecksumState::Unverified && segment.ip.verify().is_err() {
-            self.counters.add_dropped(DropCause::Checksum, 1);
+            self.counters.add_dropped(FrameDropCause::Checksum, 1);
             return Handling::Handled;
         }
         let number = match found {
@@ -86,7 +86,7 @@ impl Engine {
     ) -> Handling {
         let size = frame.segment_size.unwrap_or(u16::MAX);
         let Ok(segmenter) = TcpSegmenter::new(large.packet, size) else {
-            self.counters.add_dropped(DropCause::Malformed, 1);
+            self.counters.add_dropped(FrameDropCause::Malformed, 1);
             return Handling::Handled;
         };
         let header = large.tcp.well_formed_header();
@@ -122,9 +122,18 @@ impl Engine {
             self.end(now, number, EndCause::Option);
             return Handling::Forward;
         }
+        match connection.old_syn(&arrival) {
+            None => {}
+            // The server sends the segment again for the next SYN of the proxy.
+            Some(OldSyn::Possible) => return Handling::Handled,
+            Some(OldSyn::Proven) => {
+                self.discard(number);
+                return Handling::Forward;
+            }
+        }
         // The sender retransmits; acknowledgements, which release memory, still pass.
         if !has_space && !arrival.payload().is_empty() {
-            self.counters.add_dropped(DropCause::Memory, 1);
+            self.counters.add_dropped(FrameDropCause::Memory, 1);
             return Handling::Handled;
         }
         let mut output = Output {

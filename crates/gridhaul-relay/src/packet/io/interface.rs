@@ -9,7 +9,7 @@ use gridhaul_linux::{
 };
 
 use crate::packet::joining::CHECKSUM;
-use crate::packet::{BridgeCounters, ChecksumState, ComposedFrame, DropCause, Frame, Offload};
+use crate::packet::{BridgeCounters, ChecksumState, ComposedFrame, Frame, FrameDropCause, Offload};
 use crate::runtime::RunError;
 
 /// An interface with its packet socket.
@@ -55,11 +55,11 @@ impl Interface {
             let (cause, taken) = match done.rejected {
                 None if done.sent >= frames.len() => return Ok(()),
                 // The buffer of the socket is full: the interface is slower than its input.
-                None => (DropCause::QueueFull, frames.len()),
-                Some(SendRejection::QueueFull) => (DropCause::QueueFull, done.sent + 1),
-                Some(SendRejection::TooLong) => (DropCause::TooLong, done.sent + 1),
-                Some(SendRejection::Malformed) => (DropCause::Malformed, done.sent + 1),
-                Some(SendRejection::InterfaceDown) => (DropCause::InterfaceDown, frames.len()),
+                None => (FrameDropCause::QueueFull, frames.len()),
+                Some(SendRejection::QueueFull) => (FrameDropCause::QueueFull, done.sent + 1),
+                Some(SendRejection::TooLong) => (FrameDropCause::TooLong, done.sent + 1),
+                Some(SendRejection::Malformed) => (FrameDropCause::Malformed, done.sent + 1),
+                Some(SendRejection::InterfaceDown) => (FrameDropCause::InterfaceDown, frames.len()),
             };
             counters.add_dropped(cause, (taken - done.sent) as u64);
             frames = &frames[taken..];

@@ -20,7 +20,7 @@ use serde_json::Value;
 use self::fail_open::FailOpen;
 use self::interface::{Interface, frame_of, outgoing_frame};
 use self::token::BridgeToken;
-use super::{BridgePort, DropCause, Engine, Handling};
+use super::{BridgePort, Engine, FrameDropCause, Handling};
 use crate::runtime::event_loop::{self, Drain, End, EventLoop, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management::StatusRequest;
@@ -193,7 +193,7 @@ impl Loop {
             let mut passing = Vec::new();
             for frame in batch.frames() {
                 if frame.truncated {
-                    engine.counters_mut().add_dropped(DropCause::Truncated, 1);
+                    engine.counters_mut().add_dropped(FrameDropCause::Truncated, 1);
                     continue;
                 }
                 let handling = engine.handle_frame(now, from, &frame_of(&frame));
@@ -236,7 +236,7 @@ impl Loop {
         for interface in &self.interfaces {
             loop {
                 let count = interface.receive(&mut self.batch)?;
-                self.engine.counters_mut().add_dropped(DropCause::LeaseExpired, count as u64);
+                self.engine.counters_mut().add_dropped(FrameDropCause::LeaseExpired, count as u64);
                 if count == 0 {
                     break;
                 }
@@ -271,7 +271,7 @@ impl Loop {
             let interface = &self.interfaces[port.index()];
             self.engine.set_mtu(port, interface.mtu()?);
             let dropped = interface.take_dropped();
-            self.engine.counters_mut().add_dropped(DropCause::ReceiveBuffer, dropped);
+            self.engine.counters_mut().add_dropped(FrameDropCause::ReceiveBuffer, dropped);
         }
         if self.fail_open.is_none() {
             // Nobody protects these connections.
@@ -279,7 +279,7 @@ impl Loop {
         }
         let unsupported = self.batch.unsupported();
         let more = unsupported - std::mem::replace(&mut self.unsupported, unsupported);
-        self.engine.counters_mut().add_dropped(DropCause::Unsupported, more);
+        self.engine.counters_mut().add_dropped(FrameDropCause::Unsupported, more);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Loop;
 use super::fail_open::FailOpen;
-use crate::packet::{ConnectionStatus, DropCause, EndCause, UntouchedCause};
+use crate::packet::{ConnectionStatus, EndCause, FrameDropCause, UntouchedCause};
 
 /// Largest number of listed connections: no frames are handled, and no lease is renewed, while the
 /// list is made.
@@ -29,7 +29,8 @@ impl Loop {
         let ended = EndCause::ALL.iter().map(|cause| (cause.name(), counters.ended(*cause)));
         let untouched =
             UntouchedCause::ALL.iter().map(|cause| (cause.name(), counters.untouched(*cause)));
-        let dropped = DropCause::ALL.iter().map(|cause| (cause.name(), counters.dropped(*cause)));
+        let dropped =
+            FrameDropCause::ALL.iter().map(|cause| (cause.name(), counters.dropped(*cause)));
         json!({
             "role": "bridge",
             "name": self.state.config.name,

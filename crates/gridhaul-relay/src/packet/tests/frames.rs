@@ -9,7 +9,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::world::{rule, settings};
 use crate::packet::{
-    BridgePort, ChecksumState, ComposedFrame, DropCause, Engine, Frame, Handling, UntouchedCause,
+    BridgePort, ChecksumState, ComposedFrame, Engine, Frame, FrameDropCause, Handling,
+    UntouchedCause,
 };
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -300,7 +301,7 @@ fn a_pending_checksum_is_filled_in_and_a_wrong_one_is_not() {
     let handling = engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&bytes));
     assert_eq!(handling, Handling::Handled);
     assert!(engine.outgoing().over(BridgePort::Second).is_empty());
-    assert_eq!(engine.counters().dropped(DropCause::Checksum), 1);
+    assert_eq!(engine.counters().dropped(FrameDropCause::Checksum), 1);
 }
 
 #[test]

@@ -54,6 +54,7 @@ pub(super) struct Plan {
     pub(super) peer_mtu: u32,
     pub(super) window: u32,
     pub(super) has_window_scale: bool,
+    pub(super) has_timestamps: bool,
     pub(super) vlan: Option<u16>,
     pub(super) traffic_class: u8,
 }
@@ -70,6 +71,7 @@ impl Plan {
             peer_mtu: 1_500,
             window: 200_000,
             has_window_scale: true,
+            has_timestamps: true,
             vlan: None,
             traffic_class: 0,
         }
@@ -96,7 +98,7 @@ impl Host {
         let options = 12 + 36;
         let stack = Stack {
             profile: Profile::Linux,
-            timestamps: Some(true),
+            timestamps: Some(plan.has_timestamps),
             mss: Some(Bytes::new(u64::from(plan.mtu.min(plan.peer_mtu) - headers - options))),
             receive_window: Some(WindowSize::Bytes(Bytes::new(u64::from(plan.window)))),
             ..Stack::default()
@@ -207,6 +209,18 @@ impl Host {
     pub(super) fn probe(&self) -> Vec<u8> {
         let seq = self.isn.wrapping_sub(1 << 20);
         self.frame(&Segment { seq, flags: Flags::ACK, header: 40, ..Segment::default() })
+    }
+
+    /// A duplicate of the SYN of this host.
+    pub(super) fn syn(&self) -> Vec<u8> {
+        let flags = Flags::SYN;
+        self.frame(&Segment {
+            seq: self.isn,
+            flags,
+            window: 60_000,
+            header: 40,
+            ..Segment::default()
+        })
     }
 
     /// Time of the next timeout of the connection or the application.

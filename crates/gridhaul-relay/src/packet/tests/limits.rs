@@ -8,7 +8,7 @@ use super::cases::MODES;
 use super::frames::{data, engine, frame, on_link, open, packet_too_big};
 use super::host::Plan;
 use super::world::{World, rule, settings};
-use crate::packet::{BridgePort, DropCause, EndCause, Frame, Handling, UntouchedCause};
+use crate::packet::{BridgePort, EndCause, Frame, FrameDropCause, Handling, UntouchedCause};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -162,7 +162,7 @@ fn corrupt_segments_of_a_proxy_are_dropped_and_counted() {
         world.connect(BridgePort::First, false, [Plan::new(true, 200_000), Plan::new(false, 0)]);
         world.run_to_end(LIMIT);
         world.assert_complete();
-        assert!(world.engine.counters().dropped(DropCause::Checksum) > 0, "{mode}");
+        assert!(world.engine.counters().dropped(FrameDropCause::Checksum) > 0, "{mode}");
     }
 }
 

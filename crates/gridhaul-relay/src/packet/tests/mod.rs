@@ -8,6 +8,7 @@ mod host;
 mod joining;
 mod limits;
 mod lost_resets;
+mod old_syn;
 mod random_faults;
 mod restart;
 mod schedules;

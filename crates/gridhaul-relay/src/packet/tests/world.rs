@@ -25,6 +25,8 @@ pub(super) struct World {
     /// Routers behind the interfaces report packets that are too long.
     pub(super) reports_mtu: bool,
     pub(super) memory_max: usize,
+    /// Added to the initial sequence numbers of hosts.
+    pub(super) first_number: u32,
 }
 
 /// Receiver of a frame in transit.
@@ -91,6 +93,7 @@ impl World {
             link_mtus: [100_000; 2],
             reports_mtu: false,
             memory_max: 0,
+            first_number: 0,
         }
     }
 
@@ -119,7 +122,7 @@ impl World {
         let mac = |host: u8| [2, 0, 0, (number >> 8) as u8, number as u8, host];
         let ends =
             [(client, own, peer, mac(1), mac(2)), (client.other(), peer, own, mac(2), mac(1))];
-        let isns = [u32::MAX - 5_000, 77_000];
+        let isns = [u32::MAX - 5_000, 77_000].map(|isn| self.first_number.wrapping_add(isn));
         for ((end, plan), isn) in ends.into_iter().zip(plans).zip(isns) {
             let (port, own, peer, own_mac, peer_mac) = end;
             let place = Place { port, own, peer, own_mac, peer_mac };
@@ -270,7 +273,7 @@ impl World {
     }
 
     /// SplitMix64.
-    fn next_random(&mut self) -> u64 {
+    pub(super) fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
