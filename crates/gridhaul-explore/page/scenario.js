@@ -45,6 +45,15 @@ class Variant {
     else if (!this.cancelIfLong()) setTimeout(() => this.cancelIfLong(), PATIENCE_MS);
   }
 
+  /** Takes the result of another variant, or none, in the place of that of a request in progress. */
+  replace(result) {
+    this.result = result;
+    this.wanted = null;
+    if (!this.isRunning) return;
+    this.dropped = this.runningBody;
+    this.abort.abort();
+  }
+
   /** Cancels the run in progress if it takes long and another one is wanted. */
   cancelIfLong() {
     const isLong = this.isRunning && this.wanted && performance.now() - this.startedAt >= PATIENCE_MS;
@@ -56,6 +65,7 @@ class Variant {
     const { body, at } = this.wanted;
     this.wanted = null;
     this.isRunning = true;
+    this.runningBody = body;
     this.startedAt = performance.now();
     this.abort = new AbortController();
     let outcome = null;
@@ -66,12 +76,14 @@ class Variant {
         body: JSON.stringify({ ...body, place: this.place }),
         signal: this.abort.signal,
       });
-      if (response.ok) outcome = { result: await response.json(), at };
+      if (response.ok) outcome = { result: { ...await response.json(), body }, at };
       else if (response.status !== 409) outcome = { failure: await response.text() };
     } catch (error) {
       if (error.name !== "AbortError") outcome = { failure: `The server does not answer: ${error.message}` };
     }
     this.isRunning = false;
+    // The variant was removed or replaced meanwhile.
+    if (this.dropped === body) outcome = null;
     if (outcome?.result) this.result = outcome.result;
     if (outcome) this.runAfter(outcome);
     if (this.wanted) this.next();
@@ -141,8 +153,15 @@ class ScenarioView {
   keep() {
     this.state.kept = this.state.kept ? null : { ...this.state.values };
     this.showKept();
-    this.kept.result = this.state.kept ? this.current.result : null;
+    this.kept.replace(null);
     address.write(this.state);
+    if (this.state.kept) {
+      // The drawn result may be that of earlier values, if a run is in progress or was refused.
+      const body = this.request(this.state.kept);
+      const isDrawn = JSON.stringify(this.current.result?.body) === JSON.stringify(body);
+      if (isDrawn) this.kept.replace(this.current.result);
+      else this.kept.request(body);
+    }
     this.draw();
   }
 

@@ -1,10 +1,11 @@
-//! Runs that a later request replaces.
+//! Runs that a later request replaces, or whose page was closed.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Whether a run is to end, because a later request of the same page replaces it.
+/// Whether a run is to end, because a later request of the same page replaces it, or because the
+/// page was closed.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<AtomicBool>);
 
@@ -15,7 +16,7 @@ impl Cancellation {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
@@ -30,20 +31,18 @@ const PLACES_MAX: usize = 64;
 
 impl LatestRuns {
     /// Begins a run in a place, and cancels the run that is in progress there.
-    pub(crate) fn begin(&self, place: &str) -> Cancellation {
+    pub(crate) fn begin(&self, place: &str, run: &Cancellation) {
         let mut runs = self.lock();
-        runs.retain(|(other, run)| {
+        runs.retain(|(other, earlier)| {
             if other == place {
-                run.cancel();
+                earlier.cancel();
             }
             other != place
         });
         if runs.len() >= PLACES_MAX {
             runs.pop_front();
         }
-        let run = Cancellation::default();
         runs.push_back((place.to_owned(), run.clone()));
-        run
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Cancellation)>> {
@@ -58,8 +57,12 @@ mod tests {
     #[test]
     fn a_later_run_cancels_the_one_in_its_place_only() {
         let runs = LatestRuns::default();
-        let [first, other] = ["a", "b"].map(|place| runs.begin(place));
-        let second = runs.begin("a");
+        let begin = |place: &str| {
+            let run = Cancellation::default();
+            runs.begin(place, &run);
+            run
+        };
+        let [first, other, second] = ["a", "b", "a"].map(begin);
         assert!(first.is_cancelled());
         assert!(!second.is_cancelled() && !other.is_cancelled());
     }
@@ -68,7 +71,7 @@ mod tests {
     fn the_number_of_places_is_bounded() {
         let runs = LatestRuns::default();
         for place in 0..10 * PLACES_MAX {
-            runs.begin(&place.to_string());
+            runs.begin(&place.to_string(), &Cancellation::default());
         }
         assert_eq!(runs.lock().len(), PLACES_MAX);
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::access::Access;
 use crate::assets;
-use crate::cancellation::LatestRuns;
+use crate::cancellation::{Cancellation, LatestRuns};
 use crate::http::{Request, Response};
 use crate::packets_view::{self, PacketsRequest};
 use crate::results_view;
@@ -36,16 +36,16 @@ impl Explorer {
     }
 
     /// The answer to a request. A run takes as long as on the command line, unless a later request
-    /// cancels it.
-    pub fn handle(&self, request: &Request) -> Response {
+    /// cancels it, or the caller by `cancellation`.
+    pub fn handle(&self, request: &Request, cancellation: &Cancellation) -> Response {
         let path = match self.access.path(request) {
             Ok(path) => path,
             Err(refusal) => return refusal,
         };
         match (&*request.method, path) {
             ("GET", "api/subject") => Response::json("200 OK", &self.opening()),
-            ("POST", "api/run") => self.run(request),
-            ("POST", "api/packets") => self.packets(request),
+            ("POST", "api/run") => self.run(request, cancellation),
+            ("POST", "api/packets") => self.packets(request, cancellation),
             ("GET", "api/results/table") => self.table(request),
             ("GET", path) => assets::file(path)
                 .unwrap_or_else(|| Response::text("404 Not Found", "there is no such file")),
@@ -61,23 +61,23 @@ impl Explorer {
         }
     }
 
-    fn run(&self, request: &Request) -> Response {
+    fn run(&self, request: &Request, cancellation: &Cancellation) -> Response {
         let request: RunRequest = match serde_json::from_slice(&request.body) {
             Ok(request) => request,
             Err(error) => return refused(&error.to_string()),
         };
-        let cancellation = self.runs.begin(&request.place);
-        let result = scenario_view::run(&self.subject, &request, &*self.runner, &cancellation);
+        self.runs.begin(&request.place, cancellation);
+        let result = scenario_view::run(&self.subject, &request, &*self.runner, cancellation);
         result.map_or_else(failed, |result| Response::json("200 OK", &result))
     }
 
-    fn packets(&self, request: &Request) -> Response {
+    fn packets(&self, request: &Request, cancellation: &Cancellation) -> Response {
         let request: PacketsRequest = match serde_json::from_slice(&request.body) {
             Ok(request) => request,
             Err(error) => return refused(&error.to_string()),
         };
-        let cancellation = self.runs.begin(&request.place);
-        packets_view::packets(&self.subject, &request, &*self.runner, &cancellation)
+        self.runs.begin(&request.place, cancellation);
+        packets_view::packets(&self.subject, &request, &*self.runner, cancellation)
             .unwrap_or_else(failed)
     }
 
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{Cancellation, Changes, RunBackend};
+    use crate::{Changes, RunBackend};
 
     /// Refuses all changes, and answers no scenario.
     struct Refusing;
@@ -150,7 +150,8 @@ mod tests {
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nContent-Type: \
              application/json\r\nContent-Length: {length}\r\n\r\n{body}"
         );
-        let response = explorer.handle(&Request::read(&mut text.as_bytes()).unwrap());
+        let request = Request::read(&mut text.as_bytes()).unwrap();
+        let response = explorer.handle(&request, &Cancellation::default());
         (response.status, String::from_utf8(response.body).unwrap())
     }
 

@@ -1,20 +1,27 @@
 //! The server: a thread for each request, and a limited number of them at the same time.
 
-use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::cancellation::Cancellation;
 use crate::explorer::Explorer;
 use crate::http::{Request, Response};
 
 /// Requests that are answered at the same time. Others are closed.
 const REQUESTS_MAX: usize = 32;
 
-/// Longest pause of a client during a request or a response.
+/// Longest time until a request is complete.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
+
+/// Longest pause of a client during a response.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// Time after which connections are accepted again if the system had no resources for one.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// Answers requests until the process ends.
 ///
@@ -25,19 +32,38 @@ pub fn serve(listener: &TcpListener, explorer: Explorer) -> io::Result<()> {
     loop {
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
-            // The client has closed the connection before it was accepted (accept(2)).
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if is_transient(&error) => {
+                pause();
+                continue;
+            }
             Err(error) => return Err(error),
         };
         let Some(place) = Place::take(&open) else { continue };
         let explorer = Arc::clone(&explorer);
-        thread::spawn(move || {
+        let answer = move || {
             // The client may have closed the connection.
-            let _ = exchange(socket, &explorer);
+            let _ = exchange(&socket, &explorer);
             drop(place);
-        });
+        };
+        // Without memory for a thread, the connection is closed.
+        let _ = thread::Builder::new().name("request".to_owned()).spawn(answer);
     }
+}
+
+/// Whether later connections may be accepted after an error (accept(2)): the client has closed the
+/// connection before, or too many files are open.
+fn is_transient(error: &io::Error) -> bool {
+    /// Numbers of the errors ENFILE, EMFILE and ENOBUFS.
+    const RESOURCES: [i32; 3] = [23, 24, 105];
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::Interrupted | ErrorKind::OutOfMemory
+    ) || error.raw_os_error().is_some_and(|number| RESOURCES.contains(&number))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the server runs in real time")]
+fn pause() {
+    thread::sleep(RETRY);
 }
 
 /// One of the requests in progress, also if its thread panics.
@@ -56,17 +82,131 @@ impl Drop for Place {
     }
 }
 
-fn exchange(mut socket: TcpStream, explorer: &Explorer) -> io::Result<()> {
-    socket.set_read_timeout(Some(PAUSE_MAX))?;
+fn exchange(mut socket: &TcpStream, explorer: &Explorer) -> io::Result<()> {
     socket.set_write_timeout(Some(PAUSE_MAX))?;
     socket.set_nodelay(true)?;
-    let response = match Request::read(&mut socket) {
-        Ok(request) => explorer.handle(&request),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+    let response = match Request::read(&mut Limited::new(socket, REQUEST_TIME)) {
+        Ok(request) => answer(socket, explorer, &request)?,
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
             Response::text("400 Bad Request", &error.to_string())
         }
         Err(error) => return Err(error),
     };
     socket.write_all(&response.encode())?;
     socket.flush()
+}
+
+/// The answer to a request. A run ends if the page that has requested it is closed.
+fn answer(socket: &TcpStream, explorer: &Explorer, request: &Request) -> io::Result<Response> {
+    let cancellation = Cancellation::default();
+    if request.method != "POST" {
+        return Ok(explorer.handle(request, &cancellation));
+    }
+    let (watched, run) = (socket.try_clone()?, cancellation.clone());
+    watched.set_read_timeout(None)?;
+    let watch = move || {
+        // Nothing follows a request: the end, or an error, means that the client has left.
+        if !watched.peek(&mut [0]).is_ok_and(|length| length > 0) {
+            run.cancel();
+        }
+    };
+    let watcher = thread::Builder::new().name("client".to_owned()).spawn(watch)?;
+    let response = explorer.handle(request, &cancellation);
+    // Ends the watcher; the response is not affected.
+    let _ = socket.shutdown(Shutdown::Read);
+    let _ = watcher.join();
+    Ok(response)
+}
+
+/// Reads from a socket until a point in time: a client that sends a byte now and then does not keep
+/// its place.
+struct Limited<'s> {
+    socket: &'s TcpStream,
+    end: Instant,
+}
+
+impl<'s> Limited<'s> {
+    #[expect(clippy::disallowed_methods, reason = "the time of a client, not of a simulation")]
+    fn new(socket: &'s TcpStream, time: Duration) -> Self {
+        Self { socket, end: Instant::now() + time }
+    }
+}
+
+impl Read for Limited<'_> {
+    #[expect(clippy::disallowed_methods, reason = "the time of a client, not of a simulation")]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.read(buffer)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "clients and runs take real time")]
+mod tests {
+    use gridhaul_scenario::Scenario;
+    use gridhaul_scenario::answer::Answer;
+
+    use super::*;
+    use crate::{Access, Changes, RunBackend, RunFailure, Runner, Subject};
+
+    /// Runs until it is cancelled.
+    struct Endless;
+
+    impl Runner for Endless {
+        fn change(&self, scenario: &Scenario, _: &Changes) -> Result<Scenario, String> {
+            Ok(scenario.clone())
+        }
+
+        fn run(
+            &self,
+            _: &Scenario,
+            _: RunBackend,
+            cancellation: &Cancellation,
+        ) -> Result<Answer, RunFailure> {
+            while !cancellation.is_cancelled() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(RunFailure::Cancelled)
+        }
+    }
+
+    fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_run_ends_when_its_client_leaves() {
+        let access = Access::new("secret".to_owned(), 80);
+        let explorer = Explorer::new(access, Subject::example().unwrap(), Box::new(Endless));
+        let (mut client, server) = connection();
+        let request = "POST /secret/api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: \
+                       application/json\r\nContent-Length: 2\r\n\r\n{}";
+        client.write_all(request.as_bytes()).unwrap();
+        let served = thread::spawn(move || exchange(&server, &explorer));
+        thread::sleep(Duration::from_millis(50));
+        assert!(!served.is_finished(), "the run goes on while the client waits");
+        drop(client);
+        let _ = served.join().unwrap();
+    }
+
+    #[test]
+    fn a_request_that_arrives_byte_by_byte_ends_at_its_limit() {
+        let (mut client, server) = connection();
+        let slow = thread::spawn(move || {
+            while client.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let found = Request::read(&mut Limited::new(&server, Duration::from_millis(100)));
+        let kind = found.unwrap_err().kind();
+        assert!(matches!(kind, ErrorKind::TimedOut | ErrorKind::WouldBlock), "{kind}");
+        drop(server);
+        slow.join().unwrap();
+    }
 }
