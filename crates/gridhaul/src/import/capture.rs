@@ -71,7 +71,7 @@ pub fn import(
             ),
             "Each direction of a connection with data is a flow: the messages that its application"
                 .into(),
-            "had, reconstructed from its pauses. Intervals have a level of 99 %.".into(),
+            "had, reconstructed from its pauses.".into(),
         ],
         title: format!("Link of {name}"),
         // Time for the last message.
@@ -109,9 +109,12 @@ fn direction(
         most(|connection| connection.link.rate_bit_per_s).map(|(connection, estimate)| {
             let Estimate { value, interval } = estimate;
             let source = format!(
-                "median of the busy periods of connection {}: {:.0} to {:.0} bit/s (order \
-             statistics){note}",
-                connection.number, interval.low, interval.high
+                "median of the busy periods of connection {}: {:.0} % interval {:.0} to {:.0} \
+                 bit/s (order statistics){note}",
+                connection.number,
+                100.0 * interval.level,
+                interval.low,
+                interval.high
             );
             Sourced { value: rate(value), source }
         });
@@ -134,10 +137,10 @@ fn direction(
     let delay = Sourced {
         value: delay(trip.value / 2.0),
         source: format!(
-            "half of the round trip of connection {} without transmission times: {:.3} to {:.3} \
-             ms in \
-             both directions (end point of a distribution)",
+            "half of the round trip of connection {} without transmission times: {:.0} % \
+             interval {:.3} to {:.3} ms in both directions (end point of a distribution)",
             fastest.number,
+            100.0 * trip.interval.level,
             trip.interval.low * 1e3,
             trip.interval.high * 1e3
         ),
@@ -146,8 +149,7 @@ fn direction(
         let packets = (estimate.value / 1_500.0).ceil().max(1.0);
         let source = format!(
             "queueing delay before the losses of connection {}: {:.0} to {:.0} B, in packets of \
-             1,500 \
-             B{note}",
+             1,500 B{note}",
             connection.number, estimate.interval.low, estimate.interval.high
         );
         Sourced { value: format!("\"{packets:.0} packets\""), source }
@@ -162,8 +164,10 @@ fn loss(sending: &[&ConnectionExplanation]) -> Option<Sourced<String>> {
     let most = sending.iter().max_by_key(|connection| connection.counters.packets)?;
     let Estimate { value, interval } = most.link.loss.filter(|loss| loss.value > 0.0)?;
     let mut source = format!(
-        "connection {}: {:.4} to {:.4} % of its packets, without losses of a full queue (Wilson)",
+        "connection {}: {:.0} % interval {:.4} to {:.4} % of its packets, without losses of a full \
+         queue (Wilson)",
         most.number,
+        100.0 * interval.level,
         100.0 * interval.low,
         100.0 * interval.high
     );

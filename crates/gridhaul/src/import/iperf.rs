@@ -19,6 +19,9 @@ pub struct Options {
 /// Headers of IPv4 and TCP with timestamps in each segment.
 const HEADERS: f64 = 52.0;
 
+/// Largest number of streams of a test (`MAX_STREAMS` of iperf3).
+const STREAMS_MAX: u64 = 128;
+
 /// Headers of IPv4 and UDP in each datagram.
 const UDP_HEADERS: f64 = 28.0;
 
@@ -38,6 +41,10 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
     let test = &root["start"]["test_start"];
     let is_udp = test["protocol"].as_str() == Some("UDP");
     let is_reverse = test["reverse"].as_u64().unwrap_or(0) != 0;
+    if test["num_streams"].as_u64().is_some_and(|streams| streams > STREAMS_MAX) {
+        let message = format!("expected at most {STREAMS_MAX} streams, as iperf3 has");
+        return Err(file.error("start.test_start.num_streams", message, "repair the log"));
+    }
     let rates = intervals(&root);
     let missing = |key: &str| {
         let help = "give a complete log of `iperf3 --json`, or the option for this value";
@@ -118,13 +125,14 @@ fn intervals(root: &Value) -> Vec<f64> {
 }
 
 fn measured_rate(rates: &[f64], size: f64, headers: f64) -> Option<Sourced<BitRate>> {
-    let middle = rates.get(rates.len() / 2)?;
+    let upper = *rates.get(rates.len() / 2)?;
+    // Of an even number, the median is in the middle of two values.
+    let middle = f64::midpoint(upper, rates[(rates.len() - 1) / 2]);
     let factor = (size + headers) / size;
     let Interval { low, high, level } = Interval::of_median(rates);
     let source = format!(
-        "median of {} intervals, with {headers:.0} B of headers for each {size:.0} B: {:.0}, \
-         {:.0} % \
-         interval {:.0} to {:.0} bit/s (order statistics)",
+        "median of {} intervals, with {headers:.0} B of headers for each {size:.0} B: {:.0}, {:.0} \
+         % interval {:.0} to {:.0} bit/s (order statistics)",
         rates.len(),
         middle * factor,
         100.0 * level,
@@ -150,9 +158,8 @@ fn tcp_loss(root: &Value, size: f64) -> Option<Sourced<String>> {
     (retransmitted > 0).then(|| {
         let Interval { low, high, .. } = Interval::of_proportion(retransmitted, segments);
         let source = format!(
-            "{retransmitted} retransmissions in {segments} segments, 99 % interval {:.3} to \
-             {:.3} % \
-             (Wilson): too high, if a full queue has caused them",
+            "{retransmitted} retransmissions in {segments} segments, 99 % interval {:.3} to {:.3} \
+             % (Wilson): too high, if a full queue has caused them",
             100.0 * low,
             100.0 * high
         );

@@ -1,6 +1,6 @@
 //! Import of a table of meters: feeder, coordinates and class of each, as groups of a scenario.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use gridhaul_scenario::scenario::PowerLineClass;
@@ -41,6 +41,9 @@ struct Place {
 /// Length of a degree of latitude in metres (WGS 84, mean).
 const DEGREE: f64 = 111_195.0;
 
+/// Node to which all meters send.
+const CENTRE: &str = "centre";
+
 /// A class with which a row is the head of its feeder, and no meter.
 const HEAD: &str = "head";
 
@@ -64,8 +67,17 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
     let mut nodes = String::from("\n[node]\ncentre = {}\n");
     let mut links = String::new();
     let mut flows = String::new();
+    let mut names = BTreeSet::from([CENTRE.to_owned()]);
+    let mut take = |name: String| match names.insert(name.clone()) {
+        true => Ok(()),
+        false => {
+            let message = format!("two nodes of the scenario would have the name {name}");
+            Err(file.error("feeder and class", message, "rename the feeder or the class"))
+        }
+    };
     for (feeder, rows) in &feeders {
         let (head, head_source) = head(rows);
+        take((*feeder).to_owned())?;
         let _ = writeln!(nodes, "{feeder} = {{}}");
         let _ = write!(
             links,
@@ -78,6 +90,7 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
             classes.entry(&meter.class).or_default().push(meter);
         }
         for (name, group) in classes {
+            take(format!("{feeder}-{name}"))?;
             let members = group.len();
             let distances = group.iter().map(|meter| meter.place.distance(head));
             let mean = (distances.sum::<f64>() / members as f64).round().max(1.0);
@@ -153,9 +166,14 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
     };
     let class = column(&["class"]);
     let mut meters = Vec::new();
-    for (index, row) in reader.records().enumerate() {
-        let line = format!("line {}", index + 2);
-        let row = row.map_err(|error| file.error(&line, error.to_string(), "repair the row"))?;
+    // Texts of the table by the names of the scenario.
+    let mut feeders: BTreeMap<String, String> = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.map_err(|error| {
+            let number = line_of(file.text, error.position());
+            file.error(&format!("line {number}"), error.to_string(), "repair the row")
+        })?;
+        let line = format!("line {}", line_of(file.text, row.position()));
         let number = |column: usize| {
             let text = row.get(column).unwrap_or_default();
             text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
@@ -174,7 +192,14 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
                 )
             })
         };
-        let feeder = name(row.get(feeder).unwrap_or_default())?;
+        let text = row.get(feeder).unwrap_or_default();
+        let feeder = name(text)?;
+        let known = feeders.entry(feeder.clone()).or_insert_with(|| text.to_owned());
+        if known != text {
+            let message = format!("feeders {known:?} and {text:?} both have the name {feeder}");
+            let help = "rename one: only letters and digits count, in lower case";
+            return Err(file.error(&line, message, help));
+        }
         let class = match class.and_then(|class| row.get(class)).filter(|text| !text.is_empty()) {
             Some(class) => name(class)?,
             None => "meter".to_owned(),
@@ -185,6 +210,15 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
         return Err(file.error("the file", "the table has no meters", "give a row for each meter"));
     }
     Ok(meters)
+}
+
+/// Line of a row: quoted cells of rows before may span lines, and the empty lines before a row belong
+/// to its position.
+fn line_of(text: &str, position: Option<&csv::Position>) -> u64 {
+    let Some(position) = position else { return 0 };
+    let rest = text.get(position.byte() as usize..).unwrap_or_default();
+    let blank = rest.bytes().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    position.line() + blank.filter(|byte| *byte == b'\n').count() as u64
 }
 
 /// A name of a node: letters, digits and hyphens of a text.

@@ -22,6 +22,8 @@ pub struct Options {
 struct Echoes {
     /// Round trips in s, in ascending order.
     trips: Vec<f64>,
+    /// Unit of the last digit of the round trips in s; the largest one.
+    unit_s: f64,
     /// Sent and received packets, by the last lines.
     counted: Option<[u64; 2]>,
 }
@@ -36,11 +38,12 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
         let message = "no line has a round trip such as \"time=12.3 ms\"";
         return Err(file.error("the file", message, "give the output of `ping -c 100 HOST`"));
     };
-    let end = Interval::of_lower_end(smallest, echoes.trips.get(1).copied().unwrap_or(smallest));
+    // One round trip alone says nothing about smaller ones; equal texts may differ by their unit.
+    let second = echoes.trips.get(1).map_or(f64::INFINITY, |second| second + echoes.unit_s);
+    let end = Interval::of_lower_end(smallest, second);
     let delay_source = format!(
         "half of the smallest of {count} round trips, {:.3} ms, 99 % interval {:.3} to {:.3} ms \
-         (end \
-         point of a distribution)",
+         (end point of a distribution)",
         smallest * 1e3,
         end.low * 1e3,
         end.high * 1e3
@@ -91,7 +94,10 @@ impl Echoes {
     fn read(text: &str) -> Self {
         let mut echoes = Self::default();
         for line in text.lines() {
-            echoes.trips.extend(round_trip(line));
+            if let Some(trip) = round_trip(line) {
+                echoes.trips.push(trip.seconds);
+                echoes.unit_s = echoes.unit_s.max(trip.unit_s);
+            }
             echoes.counted = counted(line).or(echoes.counted);
         }
         echoes.trips.sort_by(f64::total_cmp);
@@ -106,8 +112,7 @@ impl Echoes {
         let Interval { low, high, .. } = Interval::of_proportion(lost, sent);
         let source = format!(
             "{lost} of {sent} round trips lost, half of them in each direction, 99 % interval \
-             {:.3} to \
-             {:.3} % (Wilson)",
+             {:.3} to {:.3} % (Wilson)",
             100.0 * one_way(low),
             100.0 * one_way(high)
         );
@@ -115,8 +120,15 @@ impl Echoes {
     }
 }
 
+/// The time of an answer.
+struct RoundTrip {
+    seconds: f64,
+    /// Unit of its last digit in s.
+    unit_s: f64,
+}
+
 /// The time of an answer, such as `time=12.3 ms`, `time=12ms` and `time<1ms`.
-fn round_trip(line: &str) -> Option<f64> {
+fn round_trip(line: &str) -> Option<RoundTrip> {
     let (_, rest) = line.split_once("time=").or_else(|| line.split_once("time<"))?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
     let (number, unit) = rest.split_at(end);
@@ -126,7 +138,9 @@ fn round_trip(line: &str) -> Option<f64> {
         unit if unit.starts_with('s') => 1.0,
         _ => return None,
     };
-    Some(number.parse::<f64>().ok()? * scale)
+    let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let unit_s = scale * 0.1_f64.powi(digits.min(9) as i32);
+    Some(RoundTrip { seconds: number.parse::<f64>().ok()? * scale, unit_s })
 }
 
 /// Sent and received packets: `10 packets transmitted, 9 received` or `Sent = 10, Received = 9`.

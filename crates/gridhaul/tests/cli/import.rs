@@ -122,18 +122,21 @@ fn a_test_of_iperf3_becomes_the_link_that_it_measured() {
     let desk = Desk::new()
         .file("test.json", &log)
         .file("failed.json", "{\"error\": \"unable to connect to server\"}")
+        .file("streams.json", log.replace("\"num_streams\": 1", "\"num_streams\": 4000000000"))
         .file("udp.json", log.replace("\"TCP\"", "\"UDP\"").replace("min_rtt", "none"));
     let done = desk.run("import iperf test.json -o link.toml");
     assert_eq!(done.code, Some(0), "{done:?}");
     let text = desk.text("link.toml");
-    // The median of 10 intervals, 9.35 Mbit/s, with 52 B of headers for each 1,448 B; 12 ms; 16 of
+    // The median of 10 intervals, 9.345 Mbit/s, with 52 B of headers for each 1,448 B; 12 ms; 16 of
     // 8,016 segments.
-    for line in ["rate = \"9685.773 kbit/s\"", "delay = \"12 ms\"", "bernoulli = \"0.1996 %\""] {
+    for line in ["rate = \"9680.594 kbit/s\"", "delay = \"12 ms\"", "bernoulli = \"0.1996 %\""] {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert_eq!(desk.run("run link.toml --csv -q").code, Some(0));
     let failed = desk.run("import iperf failed.json");
     assert!(failed.code == Some(2) && failed.err.contains("unable to connect"), "{failed:?}");
+    let streams = desk.run("import iperf streams.json");
+    assert!(streams.code == Some(2) && streams.err.contains("at most 128 streams"), "{streams:?}");
     let without_delay = desk.run("import iperf udp.json");
     assert!(without_delay.err.contains("--delay '20 ms'"), "{without_delay:?}");
 }
@@ -149,6 +152,8 @@ fn the_output_of_ping_becomes_a_link() {
                    Packets: Sent = 1, Received = 1, Lost = 0 (0% loss),\r\n";
     let desk =
         Desk::new().file("linux.txt", linux).file("windows.txt", windows).file("no.txt", "-");
+    let reply = "64 bytes from host: icmp_seq=1 ttl=58 time=30.4 ms\n";
+    let desk = desk.file("equal.txt", reply.repeat(3));
     let done = desk.run("import ping linux.txt --rate '5 Mbit/s' -o link.toml");
     assert_eq!(done.code, Some(0), "{done:?}");
     let text = desk.text("link.toml");
@@ -159,6 +164,11 @@ fn the_output_of_ping_becomes_a_link() {
     assert_eq!(desk.run("run link.toml --csv -q").code, Some(0));
     let short = desk.run("import ping windows.txt --rate '1 Mbit/s'");
     assert!(short.out.contains("delay = \"6 ms\"") && !short.out.contains("loss ="), "{short:?}");
+    // One round trip says nothing about the smallest one.
+    assert!(short.out.contains("99 % interval 0.000 to 12.000 ms"), "{short:?}");
+    let equal = desk.run("import ping equal.txt --rate '1 Mbit/s'");
+    // Times that differ by less than the last digit: 99 times 0.1 ms.
+    assert!(equal.out.contains("99 % interval 20.500 to 30.400 ms"), "{equal:?}");
     let none = desk.run("import ping no.txt --rate '1 Mbit/s'");
     assert!(none.code == Some(2) && none.err.contains("no.txt: the file: no line has"), "{none:?}");
 }
@@ -171,6 +181,9 @@ fn a_table_of_meters_becomes_groups_with_their_mean_distance() {
     let desk = Desk::new()
         .file("meters.csv", table)
         .file("wrong.csv", "feeder,x_m,y_m\nA,1,two\n")
+        .file("same.csv", "feeder,x_m,y_m\nA 1,1,2\n\na-1,3,4\n")
+        .file("centre.csv", "feeder,x_m,y_m\nCentre,1,2\n")
+        .file("groups.csv", "feeder,x_m,y_m,class\na,1,2,b-c\na-b,1,2,c\na-b-c,1,2,d\n")
         .file("columns.csv", "line,x_m,y_m\nA,1,2\n");
     let done = desk.run("import meters meters.csv --every '1 min' -o meters.toml");
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -188,6 +201,12 @@ fn a_table_of_meters_becomes_groups_with_their_mean_distance() {
     assert_eq!(desk.run("run meters.toml --csv -q").code, Some(0));
     let wrong = desk.run("import meters wrong.csv");
     assert!(wrong.err.contains("wrong.csv: line 2: y_m: expected a number"), "{wrong:?}");
+    let same = desk.run("import meters same.csv");
+    assert!(same.err.contains("same.csv: line 4: feeders \"A 1\" and \"a-1\""), "{same:?}");
+    for file in ["centre.csv", "groups.csv"] {
+        let taken = desk.run(&format!("import meters {file}"));
+        assert!(taken.err.contains("two nodes of the scenario would have the name"), "{taken:?}");
+    }
     let columns = desk.run("import meters columns.csv");
     assert!(columns.err.contains("columns.csv: line 1: no column feeder"), "{columns:?}");
 }
@@ -201,6 +220,17 @@ fn topologies_in_graphml_and_json_become_links() {
                    <node id='1'><data key='d1'>51.0</data><data key='d2'>8.0</data></node>\
                    <node id='2'/><edge source='0' target='1'><data key='d0'>40000000</data></edge>\
                    <edge source='1' target='2'/></graph></graphml>";
+    let mixed = "<graphml><key id='d0' attr.name='LinkSpeedRaw'/>\
+                 <key id='d1' attr.name='Latitude'/><key id='d2' attr.name='Longitude'/>\
+                 <graph><data key='d0'>7</data>\
+                 <node id='0'><data key='d1'>50.0</data><data key='d2'>8.0</data></node>\
+                 <edge source='0' target='1'><data key='d0'>40000000</data></edge>\
+                 <node id='1'><data key='d1'>51.0</data><data key='d2'>8.0</data></node>\
+                 <data key='d0'>9</data></graph></graphml>";
+    let links = "{\"nodes\": [{\"id\": \"a-b\"}, {\"id\": \"c\"}, {\"id\": \"a\"}, \
+                 {\"id\": \"b-c\"}], \"edges\": [{\"source\": \"a-b\", \"target\": \"c\"}, \
+                 {\"source\": \"a\", \"target\": \"b-c\"}, {\"source\": \"a\", \
+                 \"target\": \"c\"}]}";
     let json = "{\"directed\": false, \"nodes\": [{\"id\": \"a\"}, {\"id\": \"b 1\"}, {\"id\": \
     \"c\"}], \
                 \"edges\": [{\"source\": \"a\", \"target\": \"b 1\", \"rate\": \"3 Mbit/s\", \
@@ -208,6 +238,8 @@ fn topologies_in_graphml_and_json_become_links() {
                 \"delay\": 7}]}";
     let desk = Desk::new()
         .file("zoo.graphml", graphml)
+        .file("mixed.graphml", mixed)
+        .file("links.json", links)
         .file("graph.json", json)
         .file("end.json", json.replace("\"target\": \"c\"", "\"target\": \"d\""));
     let zoo = desk.run("import topology zoo.graphml -o zoo.toml");
@@ -224,6 +256,12 @@ fn topologies_in_graphml_and_json_become_links() {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert_eq!(desk.run("run zoo.toml --csv -q").code, Some(0));
+    // Data belongs to the element that contains it, whatever the order of the elements.
+    let mixed = desk.run("import topology mixed.graphml");
+    assert!(mixed.out.contains("delay = \"556 us\""), "{mixed:?}");
+    assert_eq!(mixed.out.matches("rate = \"40 Mbit/s\"").count(), 1, "{mixed:?}");
+    let links = desk.run("import topology links.json");
+    assert_eq!((links.code, links.out.matches("\n[link.").count()), (Some(0), 2 * 3), "{links:?}");
     let units = desk.run("import topology graph.json --rate-unit 'Mbit/s' --delay-unit ms");
     for line in [
         "rate = \"3 Mbit/s\"",

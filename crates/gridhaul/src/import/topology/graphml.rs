@@ -11,22 +11,23 @@ use super::{Attributes, Edge, File, Graph, ImportError, Node};
 /// Reads nodes, edges and their data.
 pub(super) fn read(file: File<'_>) -> Result<Graph, ImportError> {
     let mut reader = Reader::from_str(file.text);
-    let mut parser = Parser { file, graph: Graph::default(), names: BTreeMap::new(), data: None };
+    let (graph, names) = (Graph::default(), BTreeMap::new());
+    let mut parser = Parser { file, graph, names, element: None, data: None };
     loop {
         let place = format!("byte {}", reader.buffer_position());
         match reader.read_event() {
             Ok(Event::Start(start)) => parser.open(&start, &place, false)?,
             Ok(Event::Empty(start)) => parser.open(&start, &place, true)?,
             Ok(Event::Text(text)) => {
-                if let Some((_, value)) = &mut parser.data {
+                if let Some(Data { text: value, .. }) = &mut parser.data {
                     value.push_str(&text.xml_content(XmlVersion::Implicit1_0));
                 }
             }
-            Ok(Event::End(end)) => {
-                if end.local_name().as_ref() == "data" {
-                    parser.close_data();
-                }
-            }
+            Ok(Event::End(end)) => match end.local_name().as_ref() {
+                "data" => parser.close_data(),
+                "node" | "edge" => parser.element = None,
+                _ => {}
+            },
             Ok(Event::Eof) => break,
             Ok(_) => {}
             Err(error) => {
@@ -50,14 +51,22 @@ struct Parser<'a> {
     graph: Graph,
     /// Names of the keys.
     names: BTreeMap<String, String>,
-    /// Key and text of the current data element, and whether the last element is an edge.
-    data: Option<(Data, String)>,
+    /// The element to which data belongs; `None` in the graph itself.
+    element: Option<Element>,
+    /// Key and text of the current data element.
+    data: Option<Data>,
 }
 
-/// The element of a data element.
+/// The last node, or the last edge.
+#[derive(Clone, Copy)]
+enum Element {
+    Node,
+    Edge,
+}
+
 struct Data {
     key: String,
-    is_edge: bool,
+    text: String,
 }
 
 impl Parser<'_> {
@@ -86,30 +95,33 @@ impl Parser<'_> {
             "node" => {
                 let id = required("id")?;
                 self.graph.nodes.push(Node { id, attributes: Attributes::new() });
-                self.data = None;
+                self.element = (!is_empty).then_some(Element::Node);
             }
             "edge" => {
                 let (source, target) = (required("source")?, required("target")?);
                 let place = place.to_owned();
                 let attributes = Attributes::new();
                 self.graph.edges.push(Edge { source, target, attributes, place });
+                self.element = (!is_empty).then_some(Element::Edge);
             }
             "data" if !is_empty => {
-                let data = Data { key: required("key")?, is_edge: !self.graph.edges.is_empty() };
-                self.data = Some((data, String::new()));
+                self.data = Some(Data { key: required("key")?, text: String::new() });
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Adds the text of a data element to the last edge, or to the last node.
+    /// Adds the text of a data element to its node or edge.
     fn close_data(&mut self) {
-        let Some((Data { key, is_edge }, text)) = self.data.take() else { return };
+        let Some(Data { key, text }) = self.data.take() else { return };
         let Some(name) = self.names.get(&key).filter(|name| !name.is_empty()) else { return };
-        let nodes = self.graph.nodes.last_mut().map(|node| &mut node.attributes);
-        let edges = self.graph.edges.last_mut().map(|edge| &mut edge.attributes);
-        if let Some(attributes) = if is_edge { edges } else { nodes } {
+        let attributes = match self.element {
+            Some(Element::Node) => self.graph.nodes.last_mut().map(|node| &mut node.attributes),
+            Some(Element::Edge) => self.graph.edges.last_mut().map(|edge| &mut edge.attributes),
+            None => None,
+        };
+        if let Some(attributes) = attributes {
             attributes.insert(name.clone(), text.trim().to_owned());
         }
     }

@@ -43,6 +43,7 @@ pub(super) fn write(
     let centre = centre(file, graph, options)?;
     let mut links = String::new();
     let mut seen = BTreeSet::new();
+    let mut link_names = BTreeSet::new();
     let mut skipped = 0;
     for edge in &graph.edges {
         let end = |id: &String| {
@@ -59,9 +60,15 @@ pub(super) fn write(
         }
         let (rate, rate_source) = rate(file, edge, options)?;
         let (delay, delay_source) = delay(file, edge, graph, options)?;
+        // Nodes `a-b` and `c` have the link `a-b-c`, and so have `a` and `b-c`.
+        let mut name = format!("{from}-{to}");
+        if !link_names.insert(name.clone()) {
+            name = format!("link-{}", link_names.len() + 1);
+            link_names.insert(name.clone());
+        }
         let _ = write!(
             links,
-            "\n[link.{from}-{to}]\nfrom = \"{from}\"\nto = \"{to}\"\n\n[link.{from}-{to}.both]\n\
+            "\n[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\n\n[link.{name}.both]\n\
              # {rate_source}\nrate = \"{rate}\"\n# {delay_source}\ndelay = \"{delay}\"\n"
         );
     }
