@@ -85,8 +85,7 @@ fn note(settings: &RateExperiment, search: &Search) -> String {
     if found.next_rate().is_some() {
         return format!(
             "ended early: the highest rate that was sustained until then is {sustained} \
-             messages/s, \
-             without confirmation; lowest rate that failed: {} messages/s",
+             messages/s, without confirmation; lowest rate that failed: {} messages/s",
             known(found.failed())
         );
     }
@@ -103,8 +102,7 @@ fn note(settings: &RateExperiment, search: &Search) -> String {
         ),
         (RateLimit::Machine, Some(_)) => format!(
             "sustained rate: at least {shown}; the limit is this machine, which disturbed all \
-             trials \
-             at {disturbed} messages/s"
+             trials at {disturbed} messages/s"
         ),
         (RateLimit::Machine, None) => format!(
             "sustained rate: unknown; the limit is this machine, which disturbed all trials at \

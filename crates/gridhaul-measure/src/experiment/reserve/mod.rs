@@ -259,8 +259,7 @@ fn summary(document: &Document<'_>, extent: &Extent) -> String {
     if late > 0 {
         text += &format!(
             " In {late} of {cells} measurements of the latency the machine disturbed too many \
-             repetitions: \
-             run the command on an idle machine."
+             repetitions: run the command on an idle machine."
         );
     }
     if !document.failures.is_empty() {

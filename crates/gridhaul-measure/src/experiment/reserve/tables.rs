@@ -109,10 +109,9 @@ pub(super) fn cell_table(cells: &[Cell]) -> TextTable {
         rows.collect(),
         6,
         "valid, disturbed: repetitions. Those in which the generator was late, or the broker \
-         waited \
-         for a processor, are not evaluated. \
-         p2, mean and p98: median over the repetitions; max: of all messages. Each row is a \
-         command `gridhaul measure latency`, which the JSON contains.",
+         waited for a processor, are not evaluated. p2, mean and p98: median over the repetitions; \
+         max: of all messages. Each row is a command `gridhaul measure latency`, which the JSON \
+         contains.",
     )
 }
 
