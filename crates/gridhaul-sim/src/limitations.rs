@@ -1,27 +1,17 @@
 //! Warnings about flows whose results depend on a difference between a real TCP stack and the
 //! simulator (docs/limitations/tcp.md).
 
-use gridhaul_core::tcp::{AlgorithmRules, StackParams};
+use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
-use gridhaul_scenario::scenario::{Directions, Flow, Load, Scenario, Transport};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::scenario::{Directions, Load, Scenario, Transport};
 
-/// Warnings about flows with retransmissions. These limitations have no effect on other flows.
+/// Warnings about flows, which do not concern the others.
 pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
-    let flows = scenario.flow.iter().zip(&rows.flows);
-    let retransmitting = flows.filter(|(_, metrics)| {
-        metrics.iter().any(|(metric, value)| *metric == Metric::Retransmissions && *value > 0.0)
-    });
-    let about = |((name, flow), _): ((&String, &Flow), _)| {
-        let message = message(scenario, name, flow)?.to_owned();
-        Some(Warning { about: format!("flow.{name}"), message })
-    };
-    let mut warnings: Vec<_> = retransmitting.filter_map(about).collect();
-    warnings.extend(scenario.flow.keys().enumerate().filter_map(|(row, name)| {
+    let flows = scenario.flow.keys().enumerate().filter_map(|(row, name)| {
         let message = receive_window_limit(scenario, rows, row, name)?;
         Some(Warning { about: format!("flow.{name}"), message })
-    }));
-    warnings
+    });
+    flows.collect()
 }
 
 /// The note about a flow that always has data and fills its receive window, while the links of its
@@ -81,35 +71,4 @@ pub(crate) fn outage_end(flow: &str) -> Warning {
                    one follows only after twice the time: the result depends on some milliseconds, \
                    and that of a real host may differ; use several replications";
     Warning { about: format!("flow.{flow}"), message: message.to_owned() }
-}
-
-fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
-    let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    if flow.transport != Transport::Tcp || stack.policy.algorithms != AlgorithmRules::Linux {
-        return None;
-    }
-    if !stack.sack {
-        return Some(
-            "Linux without selective acknowledgements recovers from several losses in a window by \
-             a method that is not modelled: after the overflow of a long queue, goodput may \
-             deviate by a third",
-        );
-    }
-    is_reordered(scenario, name).then_some(
-        "Linux measures the extent of reordering (duplicate SACK) and waits for reordered packets, \
-         which is not modelled: the simulator treats them as lost, and a real host may be several \
-         times faster",
-    )
-}
-
-/// Whether packets are reordered by more than the quarter of a round-trip time for which RACK waits
-/// (RFC 8985, section 6.2, step 4).
-fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
-    let Ok(routes) = scenario.routes(flow) else { return false };
-    let directions =
-        routes.forward.iter().chain(&routes.reverse).map(|hop| hop.direction(scenario));
-    let round_trip = directions.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
-    let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
-    let mut reordered = routes.forward.iter().filter_map(|hop| hop.direction(scenario).reorder);
-    reordered.any(|reorder| reorder.delay > quarter)
 }

@@ -16,6 +16,16 @@ use crate::process::{self, cargo, root};
 const CONGESTION_CONTROLS: [(&str, f64); 4] =
     [("reno", 0.1), ("cubic", 0.1), ("vegas", 0.1), ("bbr", 0.15)];
 
+/// Keys that a network may have, and what they set.
+const OPTIONAL: [(&str, &str); 6] = [
+    ("delayed_ack", "stack.linux.delayed_ack"),
+    ("sack", "stack.linux.sack"),
+    ("receive_window", "stack.linux.receive_window"),
+    ("reordered", "link.way.forward.reorder.probability"),
+    ("held_back", "link.way.forward.reorder.delay"),
+    ("duplicated", "link.way.forward.duplicate"),
+];
+
 /// Measures and prints a table. The caller prints the returned value.
 pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     // The kernel runs in real time, so a release build is not needed.
@@ -71,8 +81,10 @@ fn case(network: &Table, congestion_control: &str, goodput_share: f64) -> anyhow
         ("stack.linux.congestion_control", congestion_control),
         ("duration", text(network, "duration")?),
     ];
-    if network.contains_key("delayed_ack") {
-        settings.push(("stack.linux.delayed_ack", text(network, "delayed_ack")?));
+    for (key, setting) in OPTIONAL {
+        if network.contains_key(key) {
+            settings.push((setting, text(network, key)?));
+        }
     }
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     Ok(Case {

@@ -59,7 +59,9 @@ impl Connection {
     /// Whether the next segment, unless it is SYN, has no options and no flag but ACK.
     #[inline]
     fn sends_without_options(&self) -> bool {
-        !self.timestamps && !self.receiver.has_gap() && self.sending.fin_position().is_none()
+        !self.timestamps
+            && !self.receiver.has_sack_blocks()
+            && self.sending.fin_position().is_none()
     }
 
     /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC
@@ -103,14 +105,14 @@ impl Connection {
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         });
         target.sack.clear();
-        if self.sack && !syn && self.receiver.reports_gap() {
+        if self.sack && !syn && self.receiver.has_sack_blocks() {
             let max_blocks = match params.option_bytes {
                 // RFC 2018, section 3: four blocks fit, three with timestamps.
                 OptionBytes::All => 4 - usize::from(self.timestamps),
                 // `max_sack_blocks_`.
                 OptionBytes::SackBlocks => 3,
             };
-            target.sack = self.receiver.sack_blocks(self.peer_isn, max_blocks);
+            target.sack = self.receiver.take_sack_blocks(self.peer_isn, max_blocks);
         }
         let options = options_len(&target.sack, timestamps.is_some(), params);
         let header = params.header as usize + options;

@@ -13,6 +13,7 @@ const POLICY: Policy = Policy {
     bare_handshake_ack: true,
     adaptive_delayed_ack: true,
     acknowledges_when_read: true,
+    reports_duplicates: true,
     nagle_by_minshall: true,
     fills_super_segments: true,
     paces_bursts: true,
@@ -27,6 +28,7 @@ const POLICY: Policy = Policy {
     // (Documentation/networking/ip-sysctl.rst).
     syn_retransmissions_max: Some(10),
     timeout_sends_one_segment: true,
+    counts_arrived_segments: true,
     algorithms: AlgorithmRules::Linux,
     ..rfc::POLICY
 };

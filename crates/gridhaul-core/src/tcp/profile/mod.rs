@@ -39,8 +39,8 @@ fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Option<u32>) {
 /// The loss recovery of a congestion control algorithm; modern algorithms use SACK where the stack
 /// has it.
 fn loss_recovery(profile: Profile, params: &StackParams) -> Recovery {
-    if profile == Profile::Linux && params.sack && linux::has_rack(params.congestion_control) {
-        return Recovery::Rack;
+    if profile == Profile::Linux && linux::has_rack(params.congestion_control) {
+        return if params.sack { Recovery::Rack } else { Recovery::NewReno };
     }
     match (Controller::recovery_of(params.congestion_control), params.sack) {
         (Recovery::Sack, false)

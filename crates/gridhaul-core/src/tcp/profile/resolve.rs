@@ -34,6 +34,9 @@ impl StackParams {
         params.sack = stack.sack.unwrap_or(params.sack);
         params.recovery =
             stack.recovery.unwrap_or_else(|| super::loss_recovery(stack.profile, &params));
+        // A recovery that the scenario names is that of its RFC.
+        params.policy.counts_arrived_segments &=
+            stack.recovery.is_none_or(|recovery| recovery == Recovery::Rack);
         if params.recovery == Recovery::Rack && !params.sack {
             // RACK requires selective acknowledgements.
             params.recovery = Recovery::NewReno;

@@ -65,7 +65,7 @@ impl Receiver {
     }
 
     /// Whether selective acknowledgements are sent.
-    pub(crate) const fn reports_gap(&self) -> bool {
+    pub(crate) fn reports_gap(&self) -> bool {
         self.has_gap() && self.unconfirmed() == 0
     }
 

@@ -21,7 +21,7 @@ pub struct Receiver {
     /// Right edge of the last offered window.
     offered: u64,
     ack_at: Instant,
-    /// Data received beyond a gap.
+    /// Data received beyond a gap, or twice: the data for selective acknowledgements.
     out_of_order: Option<Box<ReassemblyQueue>>,
     /// Bytes that the application has not read yet, or has not confirmed.
     unread: u32,
@@ -94,7 +94,8 @@ impl Receiver {
                 // The confirmation is followed by an acknowledgement.
                 return false;
             }
-            let last = end == self.next && self.out_of_order.is_none();
+            self.note_duplicate(start..end.min(self.next), params);
+            let last = end == self.next && !self.has_gap();
             if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
                 self.delay_ack_of_duplicate(now, params);
                 return false;
@@ -108,14 +109,20 @@ impl Receiver {
         }
         if start > self.next {
             // RFC 5681, section 4.2: out of order data is acknowledged at once.
-            self.out_of_order.get_or_insert_with(ReassemblyQueue::new).insert(start, end, fin);
+            let out_of_order = self.out_of_order.get_or_insert_with(ReassemblyQueue::new);
+            let duplicate = out_of_order.overlap(start, end);
+            out_of_order.insert(start, end, fin);
+            self.note_duplicate(duplicate, params);
             self.acknowledge_gap();
             return false;
+        }
+        if start < self.next {
+            self.note_duplicate(start..self.next, params);
         }
         let before = self.next;
         self.next = end;
         self.finished |= fin;
-        let filled = self.out_of_order.is_some();
+        let filled = self.has_gap();
         if fin {
             self.out_of_order = None;
         } else if filled {
@@ -218,8 +225,8 @@ impl Receiver {
 
     /// Whether data was received beyond a gap.
     #[inline]
-    pub(crate) const fn has_gap(&self) -> bool {
-        self.out_of_order.is_some()
+    pub(crate) fn has_gap(&self) -> bool {
+        self.out_of_order.as_ref().is_some_and(|queue| !queue.ranges.is_empty())
     }
 
     /// The last offered window in whole units of the window scale, as the peer decodes it (RFC
@@ -307,15 +314,41 @@ impl Receiver {
         }
     }
 
-    /// Ranges for the SACK option as sequence numbers, most recent first.
+    /// Ranges for the SACK option as sequence numbers: data that has arrived twice since the last
+    /// call (RFC 2883, section 4), then data beyond gaps, most recent first.
     #[inline]
     #[must_use]
-    pub fn sack_blocks(&self, isn: u32, max: usize) -> SackBlocks {
+    pub fn take_sack_blocks(&mut self, isn: u32, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if let Some(out_of_order) = &self.out_of_order {
+        let reports_gap = self.reports_gap();
+        let Some(out_of_order) = &mut self.out_of_order else { return blocks };
+        if let Some(duplicate) = out_of_order.duplicate.take() {
+            let wire = |position: u64| isn.wrapping_add(position as u32);
+            blocks.push(wire(duplicate.start), wire(duplicate.end));
+        }
+        if reports_gap {
             out_of_order.fill_blocks(&mut blocks, isn, max);
         }
+        if out_of_order.ranges.is_empty() {
+            self.out_of_order = None;
+        }
         blocks
+    }
+
+    /// Whether the next acknowledgement has a SACK option, if the peer permits it.
+    #[inline]
+    pub(crate) fn has_sack_blocks(&self) -> bool {
+        self.out_of_order.is_some()
+    }
+
+    /// Notes data that has arrived before.
+    #[cold]
+    fn note_duplicate(&mut self, data: Range<u64>, params: &StackParams) {
+        // Position 0 is SYN.
+        if params.policy.reports_duplicates && data.start > 0 && !data.is_empty() {
+            let queue = self.out_of_order.get_or_insert_with(ReassemblyQueue::new);
+            queue.duplicate = Some(data);
+        }
     }
 
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
@@ -393,7 +426,10 @@ impl Receiver {
             self.next = end;
             self.finished = true;
         }
-        if out_of_order.ranges.is_empty() || self.finished {
+        if self.finished {
+            out_of_order.ranges.clear();
+        }
+        if out_of_order.ranges.is_empty() && out_of_order.duplicate.is_none() {
             self.out_of_order = None;
         }
     }

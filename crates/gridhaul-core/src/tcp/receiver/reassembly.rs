@@ -1,22 +1,40 @@
 //! Reassembly queue for data received beyond a gap.
 
+use std::ops::Range;
+
 use crate::tcp::segment::SackBlocks;
 
-/// Data received beyond a gap.
+/// Data received beyond a gap, and data received twice.
 #[derive(Debug, Clone)]
 pub(super) struct ReassemblyQueue {
-    /// Disjoint ranges in stream order; never empty.
+    /// Disjoint ranges in stream order; empty only while a duplicate is to be reported.
     pub(super) ranges: Vec<(u64, u64)>,
     /// A position in each of the most recently changed ranges, most recent first (RFC 2018, section
     /// 4).
     recent: [u64; SackBlocks::MAX],
     /// Position after FIN, once it is known.
     pub(super) end: Option<u64>,
+    /// Data that has arrived twice, which the next acknowledgement reports.
+    pub(super) duplicate: Option<Range<u64>>,
 }
 
 impl ReassemblyQueue {
     pub(super) fn new() -> Box<Self> {
-        Box::new(Self { ranges: Vec::new(), recent: [u64::MAX; SackBlocks::MAX], end: None })
+        Box::new(Self {
+            ranges: Vec::new(),
+            recent: [u64::MAX; SackBlocks::MAX],
+            end: None,
+            duplicate: None,
+        })
+    }
+
+    /// The first part of a range that is in the queue already; empty if there is none.
+    pub(super) fn overlap(&self, start: u64, end: u64) -> Range<u64> {
+        let index = self.ranges.partition_point(|range| range.1 <= start);
+        match self.ranges.get(index) {
+            Some(&(left, right)) if left < end => left.max(start)..right.min(end),
+            _ => start..start,
+        }
     }
 
     /// Inserts a range and merges it with its neighbours.

@@ -23,7 +23,7 @@ fn the_first_sack_block_contains_the_segment_received_last() {
     data(&mut receiver, &params, 301, 401);
     data(&mut receiver, &params, 501, 601);
     data(&mut receiver, &params, 201, 211);
-    let blocks = receiver.sack_blocks(0, 3);
+    let blocks = receiver.take_sack_blocks(0, 3);
     assert_eq!(blocks.as_slice(), [(101, 211), (501, 601), (301, 401)]);
 }
 
@@ -35,7 +35,7 @@ fn an_updated_range_displaces_no_other_sack_block() {
         data(&mut receiver, &params, start, start + 100);
     }
     data(&mut receiver, &params, 601, 611);
-    let blocks = receiver.sack_blocks(0, 4);
+    let blocks = receiver.take_sack_blocks(0, 4);
     assert_eq!(blocks.as_slice(), [(501, 611), (701, 801), (301, 401), (101, 201)]);
 }
 
@@ -63,7 +63,7 @@ fn data_after_fin_is_ignored() {
     // FIN occupies the last position.
     assert!(receiver.finished());
     assert_eq!((receiver.next(), receiver.delivered()), (201, 199));
-    assert!(receiver.sack_blocks(0, 4).is_empty());
+    assert!(receiver.take_sack_blocks(0, 4).is_empty());
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn adjacent_ranges_merge_and_are_delivered_in_order() {
     data(&mut receiver, &params, 101, 201);
     data(&mut receiver, &params, 301, 401);
     data(&mut receiver, &params, 201, 301);
-    assert_eq!(receiver.sack_blocks(0, 4).as_slice(), [(101, 401)]);
+    assert_eq!(receiver.take_sack_blocks(0, 4).as_slice(), [(101, 401)]);
     assert!(data(&mut receiver, &params, 1, 101));
     assert_eq!((receiver.next(), receiver.delivered()), (401, 400));
-    assert!(receiver.sack_blocks(0, 4).is_empty());
+    assert!(receiver.take_sack_blocks(0, 4).is_empty());
 }
 
 fn linux() -> (Receiver, StackParams) {

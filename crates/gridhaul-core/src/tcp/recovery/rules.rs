@@ -55,3 +55,7 @@ pub(super) const RACK_TLP: RecoveryRules = RecoveryRules {
     timeout_spares_recent_segments: true,
     timeout_in_recovery_keeps_threshold: true,
 };
+
+/// Linux without selective acknowledgements: neither tail loss probes nor times of sacked segments.
+pub(super) const LINUX_WITHOUT_SACK: RecoveryRules =
+    RecoveryRules { tail_loss_probe: false, times_sacked_segments: false, ..RACK_TLP };

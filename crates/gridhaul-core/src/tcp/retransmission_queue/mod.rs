@@ -267,6 +267,25 @@ impl RetransmissionQueue {
         self.ring.iter().filter(|sent| sent.lost).map(|sent| (sent.start, sent.end()))
     }
 
+    /// Number of segments that have been retransmitted and neither arrived, as far as is known, nor
+    /// been lost again (Linux, `retrans_out`).
+    pub(crate) fn retransmitted_segments(&self) -> u32 {
+        let out = |sent: &&OutstandingSegment| sent.transmits > 1 && !sent.sacked && !sent.lost;
+        u32::try_from(self.ring.iter().filter(out).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Number of outstanding segments.
+    pub(crate) fn segments(&self) -> u32 {
+        u32::try_from(self.ring.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Number of segments that were marked lost and have not been acknowledged since, whether they
+    /// have been retransmitted or not (Linux, `lost_out`).
+    pub(crate) fn missing_segments(&self) -> u32 {
+        let missing = self.ring.iter().filter(|sent| sent.lost || sent.transmits > 1).count();
+        u32::try_from(missing).unwrap_or(u32::MAX)
+    }
+
     /// A lost segment has been retransmitted.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
         assert!(len <= self.lost_bytes, "the segment was marked lost");

@@ -81,6 +81,9 @@ pub struct Policy {
     /// interactive: then acknowledgements wait for the answer (Linux, `__tcp_cleanup_rbuf`,
     /// `tcp_event_data_sent`).
     pub acknowledges_when_read: bool,
+    /// Data that arrives twice is reported by a duplicate selective acknowledgement (RFC 2883;
+    /// Linux, `tcp_dsack_set`).
+    pub reports_duplicates: bool,
     /// A retransmission of the last segment in order is acknowledged with delay (ns-2,
     /// `DelAckSink::recv`).
     pub delays_ack_of_last_duplicate: bool,
@@ -129,6 +132,9 @@ pub struct Policy {
     /// A fast retransmit doubles the timeout (ns-2, `VegasTcpAgent::recv`, `reset_rtx_timer`).
     pub fast_retransmit_backs_off: bool,
 
+    /// Without selective acknowledgements, each duplicate counts as a segment that has arrived, and
+    /// the window follows proportional rate reduction (Linux, `tcp_add_reno_sack`).
+    pub counts_arrived_segments: bool,
     /// SACK recovery counts the pipe in packets (ns-2, `tcp-sack1.cc`) instead of RFC 6675.
     pub ns2_sack1_recovery: bool,
     /// In SACK recovery every acknowledgement counts as a duplicate (ns-2, `Sack1TcpAgent::recv`).

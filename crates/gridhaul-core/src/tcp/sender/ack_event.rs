@@ -25,6 +25,8 @@ pub(super) struct AckEvent {
     pub highest: u64,
     /// Send times of the first and the last newly sacked segment that was transmitted once.
     pub sacked_sent_at: Option<SendTimes>,
+    /// Whether a segment is acknowledged that was retransmitted.
+    pub retransmitted: bool,
     /// The echoed timestamp.
     pub echo: Option<u32>,
 }
@@ -46,7 +48,12 @@ impl SendTimes {
 impl AckEvent {
     /// The part for the loss recovery.
     pub(super) const fn delivery(&self) -> Delivery {
-        Delivery { delivered: self.delivered, newest: self.newest, echo: self.echo }
+        Delivery {
+            delivered: self.delivered,
+            newest: self.newest,
+            retransmitted: self.retransmitted,
+            echo: self.echo,
+        }
     }
 
     pub(super) fn on_sacked(&mut self, sent: &OutstandingSegment) {

@@ -52,6 +52,9 @@ impl Sender {
         }
         let old_window = self.peer_window;
         self.update_window(ack, segment);
+        if self.sack && !segment.sack.is_empty() && self.una > 0 {
+            self.process_duplicate_sack(now, ack, segment, isn, params);
+        }
         if self.una == self.next {
             // Nothing is outstanding: only the window can have changed.
             if segment.sequence_len() == 0 && segment.window == old_window {
@@ -187,6 +190,7 @@ impl Sender {
                 rate.on_acknowledged(event.now, sent);
             }
             acked_segments.add(sent);
+            event.retransmitted |= sent.transmits > 1;
             if tracked && !sent.sacked {
                 event.on_delivered(sent, event.echo);
             }
@@ -209,6 +213,7 @@ impl Sender {
         let growth = self.recovery.on_new_ack(&mut context, event.acked);
         let (duplicates, requests) = (context.duplicates, context.requests);
         self.duplicates = duplicates;
+        event.delivered = requests.delivered.unwrap_or(event.delivered);
         self.limited = 0;
         self.force_retransmit = requests.retransmit_now && !self.queue.is_empty();
         if requests.stop_timing {

@@ -189,6 +189,11 @@ impl Sender {
         retransmitted && beyond > 0 && !self.in_recovery()
     }
 
+    /// Whether the retransmission of a tail loss probe that is unacknowledged ends here.
+    pub(super) fn is_probe_end(&self, position: u64) -> bool {
+        self.tail_loss_probe == TailLossProbe::Retransmission && position as u32 == self.timed_end
+    }
+
     /// Section 7.4.2: an acknowledgement without new information answers a spurious probe.
     pub(super) fn end_tail_loss_probe(&mut self) {
         self.tail_loss_probe = TailLossProbe::None;

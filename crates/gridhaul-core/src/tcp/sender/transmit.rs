@@ -97,6 +97,7 @@ impl Sender {
         }
         let range = SendRange { start: sent.start, len: sent.len };
         self.queue.on_retransmitted(range.len);
+        self.recovery.on_retransmitted();
         if self.force_retransmit {
             // ns-2 does not count the first retransmission of a recovery; see
             // `recovery/ns2_sack1.rs`.

@@ -1,11 +1,12 @@
 //! Rules of the RFCs, each shown by acknowledgements for a sender with segments of 1,000 bytes.
 
+mod linux_reno;
 mod ns2;
 mod rack;
 mod vegas;
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm as Algorithm, Profile, Stack};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use super::*;
 use crate::coverage_mark::covers;
@@ -362,9 +363,10 @@ fn a_recovery_has_no_effect_before_a_loss() {
         assert!(recovery.may_send() && !recovery.sends_new_data_first());
         assert!(!recovery.in_recovery() && !recovery.is_watching());
         assert_eq!(recovery.round_trip(), None);
-        assert_eq!(recovery.repairs_timeout(), (kind == Kind::Rack).then_some(false));
-        let is_rack = kind == Kind::Rack;
-        assert_eq!(recovery.clone().resumes_retransmission(1), !is_rack, "{kind:?}");
+        // Those of Linux, which use F-RTO.
+        let is_linux = matches!(recovery, Recovery::Rack(_) | Recovery::LinuxReno(_));
+        assert_eq!(recovery.repairs_timeout(), is_linux.then_some(false));
+        assert_eq!(recovery.clone().resumes_retransmission(1), !is_linux, "{kind:?}");
     }
 }
 
@@ -384,15 +386,4 @@ fn after_a_timeout_a_fast_retransmit_needs_an_acknowledgement_of_later_data() {
         script.sender.stats().fast_retransmits
     };
     assert_eq!([fast_retransmits(false), fast_retransmits(true)], [0, 1]);
-}
-
-/// RFC 5681, equation 4; Linux, `tcp_reno_ssthresh`, in whole segments; ns-2, `slowdown`.
-#[test]
-fn a_loss_halves_the_outstanding_data_or_the_window() {
-    let halved = |halving| {
-        let params = StackParams::resolve(&Stack::default());
-        halving_window(&StackParams { mss: 1_000, halving, ..params }, 7_000, 10_500, 9_000)
-    };
-    let bases = [HalvingBasis::Flight, HalvingBasis::Cwnd, HalvingBasis::Window];
-    assert_eq!(bases.map(halved), [7_000, 10_000, 9_000]);
 }

@@ -1,15 +1,19 @@
 //! RACK-TLP (RFC 8985): a segment is lost if a segment that was sent sufficiently later has
 //! arrived. The window follows proportional rate reduction during recovery, where the stack has it;
 //! spurious reductions are undone (RFC 4015) if timestamps (RFC 3522) or F-RTO (RFC 5682) detect
-//! them. `sender/rack_timers.rs` has the tail loss probe.
-//!
-//! Not implemented: duplicate SACK (RFC 2883), by which Linux also detects spurious retransmissions
-//! and widens the reordering window; here the window stays at a quarter of the minimum RTT.
+//! them, or duplicate selective acknowledgements (RFC 2883), which also widen the reordering
+//! window. `sender/rack_timers.rs` has the tail loss probe.
 
-use gridhaul_scenario::units::{Duration, Instant};
+mod reordering_window;
 
+use gridhaul_scenario::units::Duration;
+
+use self::reordering_window::ReorderingWindow;
+use super::ca_state::CaState;
+use super::frto::{FrtoState, FrtoVerdict};
 use super::prr::{AckProgress, Prr};
-use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
+use super::undo::UndoState;
+use super::{CwndGrowth, DuplicateReport, LossRecovery, LossRecoveryContext};
 use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 use crate::tcp::retransmission_queue::DeliveredSegment;
@@ -25,16 +29,6 @@ pub(crate) struct Rack {
     state: Option<Box<RackState>>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum CaState {
-    #[default]
-    Open,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout.
-    Loss,
-}
-
 /// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not
 /// coincide with the acknowledgement. For a single segment, whose acknowledgement may be delayed,
 /// Linux uses the minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
@@ -43,37 +37,17 @@ pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 /// State that is allocated with the first out-of-order delivery.
 #[derive(Debug, Clone, Default)]
 struct RackState {
-    /// RFC 8985, section 5.2: `RACK.segment`, `RACK.rtt` and `RACK.reordering_seen`.
+    /// RFC 8985, section 5.2: `RACK.segment` and `RACK.rtt`.
     newest: Option<DeliveredSegment>,
     rtt: Duration,
-    reordered: bool,
+    reordering: ReorderingWindow,
     prr: Option<Prr>,
     undo: Option<UndoState>,
+    /// Segments that the peer has reported as duplicates.
+    duplicates: u32,
+    /// No lost segment is retransmitted before the next acknowledgement.
+    pauses_retransmission: bool,
     frto: FrtoState,
-}
-
-/// F-RTO: detection of a spurious timeout (RFC 5682, section 3.1, for SACK as in Linux).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum FrtoState {
-    /// The timeout was needed, or F-RTO does not apply.
-    #[default]
-    Inactive,
-    /// Step 1: only the first segment has been retransmitted.
-    FirstRetransmitted,
-    /// Step 2b: the first segment is acknowledged, and new data is sent instead of segments marked
-    /// lost.
-    SendingNewData,
-    /// New data has been sent: the next acknowledgement decides (step 3).
-    NewDataSent,
-}
-
-/// Window and threshold before a reduction that may prove spurious.
-#[derive(Debug, Clone, Copy)]
-struct UndoState {
-    cwnd: u32,
-    ssthresh: u32,
-    /// When the first segment was retransmitted.
-    retransmitted_at: Instant,
 }
 
 impl Rack {
@@ -85,12 +59,13 @@ impl Rack {
     fn update(&mut self, context: &LossRecoveryContext<'_>) {
         let Some(newest) = context.ack.newest else { return };
         let state = self.state.get_or_insert_default();
-        state.reordered |= newest.reordered;
+        state.reordering.reordering_seen |= newest.reordered;
         // Step 2 iterates over the delivered segments: the last one determines the round trip.
         state.rtt = context.now.since(newest.last_sent_at);
         if state.newest.is_none_or(|before| newest.is_after(&before)) {
             state.newest = Some(newest);
         }
+        state.reordering.on_delivered(&newest, context.now);
     }
 
     /// Section 6.2, steps 4 and 5: marks lost segments, and requests a timer if more may follow.
@@ -99,15 +74,14 @@ impl Rack {
         let Some(state) = &self.state else { return (0, false) };
         let Some(newest) = state.newest else { return (0, false) };
         // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery
-        // or with DupThresh sacked segments; otherwise a quarter of the minimum RTT.
+        // or with DupThresh sacked segments.
         let threshold = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
         let no_reordering_wait =
             self.ca_state != CaState::Open || context.queue.sacked_bytes() >= threshold;
-        let window = if no_reordering_wait && !state.reordered {
+        let window = if no_reordering_wait && !state.reordering.reordering_seen {
             Duration::ZERO
         } else {
-            Duration::from_nanos(context.rtt.min_rtt().as_nanos() / 4)
-                .min(context.rtt.srtt().unwrap_or_default())
+            state.reordering.duration(context.rtt.min_rtt(), context.rtt.srtt())
         };
         mark!(rack_reordering_window if !window.is_zero());
         let found = context.queue.mark_lost_by_send_time(&newest, state.rtt + window, context.now);
@@ -128,13 +102,18 @@ impl Rack {
         if entered {
             self.enter(context);
         }
+        self.account(context, lost, advanced);
+        entered
+    }
+
+    /// Accounts an acknowledgement with which `lost` bytes were marked lost.
+    fn account(&mut self, context: &LossRecoveryContext<'_>, lost: u64, advanced: bool) {
         self.disorder = context.queue.sacked_bytes() > 0;
         let in_flight = context.in_flight();
         if let Some(prr) = self.state.as_mut().and_then(|state| state.prr.as_mut()) {
             let (delivered, mss) = (context.ack.delivered, context.params.mss);
             prr.on_ack(&AckProgress { delivered, lost, advanced, in_flight, mss });
         }
-        entered
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
@@ -158,73 +137,76 @@ impl Rack {
         state.frto = FrtoState::Inactive;
     }
 
-    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a timestamp before the
-    /// first retransmission was triggered by an original transmission, so no segment was lost.
-    /// Returns whether it was so.
+    /// Restores the window if the reduction was spurious. Returns whether it was.
     fn undo_if_spurious(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
-        let Some(state) = &mut self.state else { return false };
-        let (Some(undo), Some(echo)) = (state.undo, context.ack.echo) else { return false };
-        if u64::from(echo) >= undo.retransmitted_at.as_nanos() / 1_000_000 {
+        let Some(undo) = self.state.as_ref().and_then(|state| state.undo) else { return false };
+        if undo.precedes_retransmission(context.ack.echo) {
+            mark!(rack_undo_by_timestamp);
+        } else if !undo.all_were_duplicates() {
             return false;
         }
-        mark!(rack_undo_by_timestamp);
         self.restore(context);
         true
     }
 
+    /// An acknowledgement of a part of the data in recovery that an original transmission has
+    /// triggered: the network has reordered segments. If segments have been retransmitted besides,
+    /// the acknowledgement releases only new data, until it is known whether these retransmissions
+    /// were necessary; otherwise the reduction is undone (Linux, `tcp_try_undo_partial`). Returns
+    /// whether losses are detected with this acknowledgement.
+    fn handle_partial_ack(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        let Some(state) = &mut self.state else { return true };
+        let Some(undo) = state.undo else { return true };
+        if !undo.precedes_retransmission(context.ack.echo) {
+            return true;
+        }
+        state.reordering.reordering_seen = true;
+        if context.queue.retransmitted_segments() > 0 {
+            mark!(rack_waits_for_original);
+            state.pauses_retransmission = true;
+            return false;
+        }
+        mark!(rack_undo_by_partial_ack);
+        self.restore(context);
+        self.exit();
+        true
+    }
+
     fn restore(&mut self, context: &mut LossRecoveryContext<'_>) {
-        let undo = self.state.as_mut().and_then(|state| state.undo.take());
         context.queue.clear_lost_marks();
-        if let Some(undo) = undo {
+        self.restore_window(context);
+    }
+
+    fn restore_window(&mut self, context: &mut LossRecoveryContext<'_>) {
+        if let Some(undo) = self.state.as_mut().and_then(|state| state.undo.take()) {
             context.congestion.on_undo(undo.cwnd, undo.ssthresh);
         }
     }
 
-    /// RFC 5682, section 3.1, for an acknowledgement after a timeout: step 3b, whether a segment
-    /// has arrived that was outstanding at the timeout and not retransmitted, so that the timeout
-    /// was spurious; otherwise whether new data is sent to find out (step 2b) or retransmission
-    /// continues (steps 2a and 3a).
+    /// Whether an acknowledgement after a timeout shows that the timeout was spurious; `advanced` if
+    /// it acknowledges new data.
     fn timeout_was_spurious(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
         let Some(state) = self.state.as_mut() else { return false };
-        if state.frto == FrtoState::Inactive {
-            return false;
+        let verdict = state.frto.on_ack(context, advanced, recover);
+        if verdict == FrtoVerdict::SendNewData {
+            self.recover = context.next;
         }
-        if context.ack.newest.is_some_and(|newest| newest.original < recover) {
-            mark!(f_rto_spurious_timeout);
-            return true;
-        }
-        state.frto = match state.frto {
-            FrtoState::FirstRetransmitted if advanced && context.una < recover => {
-                mark!(f_rto_sends_new_data);
-                self.recover = context.next;
-                FrtoState::SendingNewData
-            }
-            FrtoState::FirstRetransmitted => FrtoState::FirstRetransmitted,
-            FrtoState::SendingNewData | FrtoState::NewDataSent if advanced => {
-                FrtoState::NewDataSent
-            }
-            FrtoState::SendingNewData | FrtoState::NewDataSent | FrtoState::Inactive => {
-                FrtoState::Inactive
-            }
-        };
-        false
+        verdict == FrtoVerdict::Spurious
     }
 
+    fn resume_retransmission(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.pauses_retransmission = false;
+        }
+    }
+
+    /// Ends the recovery. Its reduction can still be undone: reports of duplicates arrive after the
+    /// acknowledgement of all data.
     fn exit(&mut self) {
         self.ca_state = CaState::Open;
         if let Some(state) = &mut self.state {
-            (state.prr, state.undo, state.frto) = (None, None, FrtoState::Inactive);
-        }
-    }
-}
-
-impl UndoState {
-    fn new(context: &LossRecoveryContext<'_>) -> Self {
-        Self {
-            cwnd: context.congestion.cwnd(),
-            ssthresh: context.congestion.ssthresh(),
-            retransmitted_at: context.now,
+            (state.prr, state.frto) = (None, FrtoState::Inactive);
         }
     }
 }
@@ -232,6 +214,7 @@ impl UndoState {
 impl LossRecovery for Rack {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         self.update(context);
+        self.resume_retransmission();
         if self.ca_state == CaState::Loss && self.timeout_was_spurious(context, false) {
             self.restore(context);
             self.exit();
@@ -243,6 +226,7 @@ impl LossRecovery for Rack {
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.update(context);
         context.requests.restart_timer = true;
+        self.resume_retransmission();
         if self.ca_state == CaState::Loss && self.timeout_was_spurious(context, true) {
             self.restore(context);
             self.exit();
@@ -253,11 +237,49 @@ impl LossRecovery for Rack {
             if recovering && !undone {
                 context.congestion.on_recovered(context.now);
             }
+            if let Some(state) = self.state.as_mut().filter(|_| !undone) {
+                state.reordering.on_recovered();
+            }
         } else if self.ca_state == CaState::Loss && self.undo_if_spurious(context) {
             self.exit();
+        } else if self.ca_state == CaState::Recovery && !self.handle_partial_ack(context) {
+            self.account(context, 0, true);
+            return CwndGrowth::Hold;
         }
         self.detect_and_enter(context, true);
         if self.ca_state == CaState::Recovery { CwndGrowth::Hold } else { CwndGrowth::Grow }
+    }
+
+    fn on_duplicate_report(
+        &mut self,
+        context: &mut LossRecoveryContext<'_>,
+        report: &DuplicateReport,
+    ) {
+        let state = self.state.get_or_insert_default();
+        state.pauses_retransmission = false;
+        state.duplicates = state.duplicates.saturating_add(report.segments);
+        // Linux, tcp_dsack_seen: more duplicates than retransmissions are copies that the network
+        // has made, which show nothing about the retransmissions.
+        if state.duplicates > report.retransmissions {
+            return;
+        }
+        if !report.answers_probe {
+            state.reordering.on_duplicate();
+        }
+        let Some(undo) = &mut state.undo else { return };
+        undo.on_duplicate(report);
+        // After a timeout, the next acknowledgement of new data decides (Linux, tcp_process_loss).
+        if undo.all_were_duplicates() && self.ca_state != CaState::Loss {
+            mark!(rack_undo_by_duplicate_sack);
+            self.restore_window(context);
+            self.exit();
+        }
+    }
+
+    fn on_retransmitted(&mut self) {
+        if let Some(undo) = self.state.as_mut().and_then(|state| state.undo.as_mut()) {
+            undo.on_retransmitted();
+        }
     }
 
     fn on_reorder_timer(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
@@ -283,7 +305,7 @@ impl LossRecovery for Rack {
         self.recover = next;
         self.ca_state = CaState::Loss;
         if let Some(state) = &mut self.state {
-            state.prr = None;
+            (state.prr, state.pauses_retransmission) = (None, false);
         }
     }
 
@@ -295,10 +317,15 @@ impl LossRecovery for Rack {
 
     #[inline]
     fn sends_new_data_first(&self) -> bool {
-        self.state.as_ref().is_some_and(|state| state.frto == FrtoState::SendingNewData)
+        self.state.as_ref().is_some_and(|state| {
+            state.frto == FrtoState::SendingNewData || state.pauses_retransmission
+        })
     }
 
     fn resumes_retransmission(&mut self, next: u64) -> bool {
+        if self.state.as_ref().is_some_and(|state| state.pauses_retransmission) {
+            return false;
+        }
         let sent_nothing = next <= self.recover;
         if let Some(state) = self.state.as_mut().filter(|_| sent_nothing) {
             state.frto = FrtoState::Inactive;
@@ -320,7 +347,9 @@ impl LossRecovery for Rack {
 
     #[inline]
     fn is_watching(&self) -> bool {
-        self.disorder || self.ca_state != CaState::Open
+        self.disorder
+            || self.ca_state != CaState::Open
+            || self.state.as_ref().is_some_and(|state| state.reordering.awaits_delivery())
     }
 
     fn repairs_timeout(&self) -> Option<bool> {
