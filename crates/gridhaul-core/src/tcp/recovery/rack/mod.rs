@@ -183,8 +183,8 @@ impl Rack {
         }
     }
 
-    /// Whether an acknowledgement after a timeout shows that the timeout was spurious; `advanced` if
-    /// it acknowledges new data.
+    /// Whether an acknowledgement after a timeout shows that the timeout was spurious; `advanced`
+    /// if it acknowledges new data.
     fn timeout_was_spurious(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
         let Some(state) = self.state.as_mut() else { return false };
