@@ -34,8 +34,8 @@ pub enum Confidence {
 const NAMED: f64 = 0.5;
 const CERTAIN: f64 = 0.7;
 
-/// Share of the rate of the link from which on it alone is the limit, although the receive window is
-/// full as well.
+/// Share of the rate of the link from which on it alone is the limit, although the receive window
+/// is full as well.
 const SATURATED: f64 = 0.9;
 
 /// Fewest waits. A few timeouts or pauses may be the whole time of a short transfer, and do not

@@ -67,8 +67,8 @@ impl Direction {
         }
     }
 
-    /// Time within which a segment of a burst follows another one; at the receiver, the slowest link
-    /// needs this time for each.
+    /// Time within which a segment of a burst follows another one. At the receiver, the slowest
+    /// link needs this time for each.
     fn longest_gap_of_a_burst(&self) -> Duration {
         let round_trip = self.round_trips.base().unwrap_or_default() + self.sender.delay;
         round_trip.mul_f64(0.1).clamp(Duration::from_millis(1), Duration::from_millis(20))
