@@ -6,6 +6,7 @@
 mod check;
 mod links;
 mod pages;
+mod questions;
 mod summary;
 
 use std::fs;
@@ -70,6 +71,7 @@ pub(super) fn make() -> anyhow::Result<()> {
     process::run(program(&mdbook()?.to_string_lossy()).arg("build").arg(&source))?;
     let errors = check::errors(&site)?;
     ensure!(errors.is_empty(), "wrong links in the site:\n{}", errors.join("\n"));
+    questions::check(&site)?;
     println!("{} pages: {}", pages.len(), site.join("index.html").display());
     Ok(())
 }

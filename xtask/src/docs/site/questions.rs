@@ -1,0 +1,129 @@
+//! Questions of a newcomer to the search of the site: the page with the answer is among the first
+//! hits.
+
+use std::path::Path;
+
+use anyhow::ensure;
+
+use crate::process::{installed, output, program, root};
+
+/// A question.
+struct Question {
+    text: &'static str,
+    /// Words that a reader types.
+    search: &'static str,
+    /// Pages that answer the question.
+    pages: &'static [&'static str],
+}
+
+/// A reader looks at so many hits within a minute.
+const HITS: usize = 5;
+
+const QUESTIONS: &[Question] = &[
+    Question {
+        text: "How do I give a link a burst loss?",
+        search: "burst loss",
+        pages: &["docs/guides/scenarios.html", "docs/reference/scenario.html"],
+    },
+    Question {
+        text: "How do I install gridhaul?",
+        search: "installation",
+        pages: &["index.html", "docs/tutorial.html"],
+    },
+    Question {
+        text: "Why is the transfer in my capture slow?",
+        search: "explain capture",
+        pages: &["docs/guides/explain-a-capture.html"],
+    },
+    Question {
+        text: "How do I simulate many values of a rate?",
+        search: "sweep",
+        pages: &["docs/guides/scenarios.html", "docs/reference/scenario.html"],
+    },
+    Question {
+        text: "How do I put a split proxy on a gateway?",
+        search: "split proxy",
+        pages: &["docs/guides/split-proxy.html"],
+    },
+    Question {
+        text: "How large is the queue of a link without the key?",
+        search: "default queue",
+        pages: &["docs/defaults.html", "docs/reference/scenario.html"],
+    },
+    Question {
+        text: "How do I run a scenario from Python?",
+        search: "python run scenario",
+        pages: &["docs/guides/python.html", "docs/python-api.html"],
+    },
+    Question {
+        text: "Which results were compared with ns-2?",
+        search: "compared ns-2",
+        pages: &["docs/validation.html", "docs/limitations/tcp.html"],
+    },
+    Question {
+        text: "How many meters can an aggregator serve?",
+        search: "size aggregators",
+        pages: &["docs/guides/planning.html"],
+    },
+    Question {
+        text: "How do I run it on the real kernel?",
+        search: "real kernel",
+        pages: &["docs/guides/real-kernels.html"],
+    },
+];
+
+/// Searches for all questions in the finished site.
+///
+/// # Errors
+/// A page is not among the first hits.
+pub(super) fn check(site: &Path) -> anyhow::Result<()> {
+    if !installed("node") {
+        println!("the search was not tried: node is missing");
+        return Ok(());
+    }
+    let mut search = program("node");
+    search.arg(root().join("xtask/src/docs/site/search.mjs")).arg(site);
+    let found = output(search.args(QUESTIONS.iter().map(|question| question.search)))?;
+    let mut wrong = Vec::new();
+    for (question, line) in QUESTIONS.iter().zip(found.lines()) {
+        let hits: Vec<_> = line.split_whitespace().take(HITS).collect();
+        if !question.is_answered_by(&hits) {
+            let Question { text, search, .. } = question;
+            wrong.push(format!("{text} The first hits for \"{search}\": {line}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "the search does not find:\n{}", wrong.join("\n"));
+    println!("{} questions: the page is among the first {HITS} hits", QUESTIONS.len());
+    Ok(())
+}
+
+impl Question {
+    /// Whether one of the hits is a section of a page with the answer.
+    fn is_answered_by(&self, hits: &[&str]) -> bool {
+        let page = |hit: &&str| hit.split('#').next().unwrap_or_default().to_owned();
+        hits.iter().any(|hit| self.pages.contains(&page(hit).as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_with_an_answer_is_a_page_of_the_repository() {
+        for page in QUESTIONS.iter().flat_map(|question| question.pages) {
+            let source = match *page {
+                "index.html" => "README.md".to_owned(),
+                page => page.replace(".html", ".md"),
+            };
+            assert!(root().join(&source).is_file(), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_section_of_the_page_is_an_answer() {
+        let question = &QUESTIONS[2];
+        assert!(question.is_answered_by(&["a.html", "docs/guides/explain-a-capture.html#limits"]));
+        assert!(!question.is_answered_by(&["docs/glossary.html#capture"]));
+    }
+}
