@@ -17,6 +17,13 @@ pub(super) struct Template {
     scenario: Option<Scenario>,
 }
 
+/// An entry of a table, such as a link.
+#[derive(Clone, Copy, PartialEq)]
+struct Entry<'a> {
+    table: &'a str,
+    name: &'a str,
+}
+
 impl Template {
     pub(super) fn new(tree: Json) -> Self {
         let scenario = Scenario::deserialize(&tree).ok();
@@ -40,7 +47,7 @@ impl Template {
     /// if a value is wrong.
     fn with_entries(&self, settings: &[Setting<'_>]) -> Option<Scenario> {
         let mut scenario = self.scenario.clone()?;
-        let mut entries: Vec<(&str, &str)> = Vec::new();
+        let mut entries: Vec<Entry<'_>> = Vec::new();
         for setting in settings {
             if setting::has_list(&setting.value) {
                 return None;
@@ -49,12 +56,12 @@ impl Template {
             match (steps.next()?, steps.next()) {
                 ("seed", None) => scenario.seed = u64::deserialize(&setting.value).ok()?,
                 (_, None) => return None,
-                (table, Some(name)) if entries.contains(&(table, name)) => {}
-                (table, Some(name)) => entries.push((table, name)),
+                (table, Some(name)) if entries.contains(&Entry { table, name }) => {}
+                (table, Some(name)) => entries.push(Entry { table, name }),
             }
         }
-        for (table, name) in entries {
-            let entry = self.entry((table, name), settings)?;
+        for Entry { table, name } in entries {
+            let entry = self.entry(Entry { table, name }, settings)?;
             match table {
                 "node" => read(&entry, scenario.node.get_mut(name)?)?,
                 "link" => read(&entry, scenario.link.get_mut(name)?)?,
@@ -69,7 +76,8 @@ impl Template {
     }
 
     /// The keys of an entry of a table with the settings that concern it.
-    fn entry(&self, (table, name): (&str, &str), settings: &[Setting<'_>]) -> Option<Json> {
+    fn entry(&self, entry: Entry<'_>, settings: &[Setting<'_>]) -> Option<Json> {
+        let Entry { table, name } = entry;
         let entry = self.tree.get(table)?.get(name)?.clone();
         let entries = Map::from_iter([(name.to_owned(), entry)]);
         let mut tree = Json::Object(Map::from_iter([(table.to_owned(), entries.into())]));
