@@ -49,7 +49,7 @@ impl ConnectionExplanation {
         let account = direction.account();
         let transfer_s = account.total.as_secs_f64();
         let goodput = traffic.first.zip(traffic.last_acked).map(|(first, last)| last.since(first));
-        link.check_rate(traffic.bytes, goodput.unwrap_or_default());
+        link.check_rate(traffic.acknowledged, goodput.unwrap_or_default());
         let rate = link.rate_bit_per_s.map(|rate| rate.value);
         let utilisation = rate
             .filter(|_| transfer_s > 0.0)
@@ -67,8 +67,8 @@ impl ConnectionExplanation {
             duration_s: last.since(first).as_secs_f64(),
             transfer_s,
             goodput_bit_per_s: goodput
-                .filter(|time| !time.is_zero() && traffic.payload > 0)
-                .map(|time| traffic.payload as f64 * 8.0 / time.as_secs_f64()),
+                .filter(|time| !time.is_zero() && traffic.acknowledged > 0)
+                .map(|time| traffic.acknowledged as f64 * 8.0 / time.as_secs_f64()),
             position,
             verdict: Verdict::undecided(String::new()),
             shares,

@@ -130,3 +130,25 @@ fn a_window_of_zero_limits_a_connection_whose_handshake_is_missing() {
     assert_eq!(found.position, Position::Unknown);
     assert_eq!(found.verdict.limit, Some(Limit::ReceiveWindow), "{}", found.details());
 }
+
+/// A capture that ends during a transfer: data in the queue of the link has not been delivered.
+#[test]
+fn the_goodput_is_that_of_acknowledged_data() {
+    let mut capture = Capture::new();
+    capture.syn(CLIENT, 1_460);
+    capture.wait(50_000);
+    capture.syn(SERVER, 1_460);
+    capture.segment(CLIENT, 60_000, 0);
+    for _ in 0..20 {
+        capture.segment(CLIENT, 60_000, 1_000);
+        capture.wait(50_000);
+        capture.segment(SERVER, 60_000, 0);
+    }
+    for _ in 0..40 {
+        capture.segment(CLIENT, 60_000, 1_000);
+    }
+    let found = capture.explained();
+    // 20,000 B in 1 s.
+    assert_eq!(found.goodput_bit_per_s, Some(160_000.0), "{}", found.details());
+    assert_eq!(found.counters.payload_byte, 60_000);
+}

@@ -106,6 +106,7 @@ impl Direction {
             return None;
         };
         self.traffic.last_acked = Some(at);
+        self.traffic.acknowledged += acknowledged.payload;
         let newest = acknowledged.newest;
         if !acknowledged.clean {
             self.link.interrupt();

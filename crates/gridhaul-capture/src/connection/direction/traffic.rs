@@ -7,6 +7,8 @@ use gridhaul_scenario::units::Instant;
 pub(crate) struct Traffic {
     /// Bytes of new data.
     pub(crate) payload: u64,
+    /// Acknowledged bytes of new data.
+    pub(crate) acknowledged: u64,
     /// Bytes on the link, with retransmissions.
     pub(crate) bytes: u64,
     /// Packets with data, with retransmissions.
