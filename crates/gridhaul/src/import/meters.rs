@@ -212,8 +212,8 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
     Ok(meters)
 }
 
-/// Line of a row: quoted cells of rows before may span lines, and the empty lines before a row belong
-/// to its position.
+/// Line of a row: quoted cells of earlier rows may span lines, and the empty lines before a row
+/// belong to its position.
 fn line_of(text: &str, position: Option<&csv::Position>) -> u64 {
     let Some(position) = position else { return 0 };
     let rest = text.get(position.byte() as usize..).unwrap_or_default();
