@@ -16,8 +16,8 @@ use super::{Arrival, Connection};
 pub(in crate::packet) enum OldSyn {
     /// The hosts have a connection without the proxy.
     Proven,
-    /// The server has a connection, but the client may have forgotten it (RFC 9293, section
-    /// 3.5.1). The client's answer to the SYN-ACK of the proxy decides.
+    /// The server has a connection, but the client may have forgotten it, so that it is half-open.
+    /// The client's answer to the SYN-ACK of the proxy decides.
     Possible,
 }
 

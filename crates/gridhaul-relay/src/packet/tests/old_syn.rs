@@ -47,7 +47,7 @@ fn an_old_duplicate_of_syn_does_not_disturb_the_connection() {
     assert!(discarded > 100, "proxies were opened: {discarded}");
 }
 
-/// RFC 9293, section 3.5.1: the client has forgotten the connection, and the server has not. Its
+/// A half-open connection: the client has forgotten it, and the server has not. Its
 /// answer to the new SYN leads to a reset, and the next SYN opens a connection with a proxy.
 #[test]
 fn a_client_that_has_forgotten_a_connection_opens_another_one() {
