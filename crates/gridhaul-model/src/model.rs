@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{
-    Backend, Progress, RunError, Unsupported, attacks, external_loads,
+    Backend, Progress, RunError, Unsupported, attacks, external_loads, managed_connections,
 };
 use gridhaul_scenario::scenario::Scenario;
 
@@ -67,7 +67,8 @@ impl Backend for PrintedModel {
 }
 
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
-    let unsupported = [external_loads(scenario), attacks(scenario)].concat();
+    let unsupported =
+        [external_loads(scenario), attacks(scenario), managed_connections(scenario)].concat();
     if !unsupported.is_empty() {
         return Err(unsupported);
     }

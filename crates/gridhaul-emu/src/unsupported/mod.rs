@@ -5,7 +5,7 @@ mod proxy;
 mod stack;
 
 use gridhaul_core::tcp::{StackParams, oversized_segments};
-use gridhaul_scenario::backend::{Unsupported, attacks};
+use gridhaul_scenario::backend::{Unsupported, attacks, managed_connections};
 use gridhaul_scenario::scenario::{
     CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
 };
@@ -21,6 +21,7 @@ use stack::unsupported_stack_keys;
 /// All keys of a scenario that this backend does not support.
 pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let mut unsupported = attacks(scenario);
+    unsupported.extend(managed_connections(scenario));
     let mut reject = |key: String, reason: &str| {
         unsupported.push(Unsupported { key, reason: reason.to_owned() });
     };

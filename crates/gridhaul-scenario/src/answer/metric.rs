@@ -180,6 +180,23 @@ metrics! {
     HandshakeTimeP98 "handshake_time_p98_s" "98th percentile of handshake time" "s" Flow
         "98th percentile of the handshake time over all connections that opened or failed; null if \
          more than 2 % failed.";
+    ConnectTimeMean "connect_time_mean_s" "time to connect, mean" "s" Flow
+        "Time from the start of a connection attempt until the device can send its message, with \
+         the handshakes of TCP and TLS; mean over the attempts that succeeded. Only flows with \
+         `connection`, `tls`, `reconnect` or `accept` have this column and the next six.";
+    ConnectTimeP98 "connect_time_p98_s" "98th percentile of time to connect" "s" Flow
+        "98th percentile of the time to connect over the attempts that succeeded.";
+    TlsHandshakes "tls_handshakes_count" "full TLS handshakes" "" Flow
+        "Full TLS handshakes completed by devices, including the warm-up.";
+    TlsResumptions "tls_resumptions_count" "TLS resumptions" "" Flow
+        "TLS handshakes with a session ticket completed by devices, including the warm-up.";
+    TlsHandshakeBytes "tls_handshake_byte" "bytes of TLS handshakes" "B" Flow
+        "Bytes of TLS handshakes and session tickets that both ends have written, without headers \
+         of TCP and IP and without retransmissions; including the warm-up.";
+    PortsExhausted "ports_exhausted_count" "attempts without a port" "" Flow
+        "Connection attempts for which all local ports were in use or in TIME-WAIT.";
+    SynDropped "syn_dropped_count" "SYN dropped by the server" "" Flow
+        "SYN segments that the server dropped because too many connections waited to be accepted.";
     MessagesDue "messages_due_count" "messages due" "" Flow
         "Messages that the applications produced in the measured time, whether or not they were \
          sent.";
@@ -291,10 +308,25 @@ metrics! {
 
 impl Metric {
     /// Whether only rows of some scenarios have this column: directions that contend for a medium,
-    /// and directions and flows under attack.
+    /// directions and flows under attack, and flows whose connections open and close.
     #[must_use]
     pub const fn is_of_some_rows(self) -> bool {
-        matches!(self, Self::Collisions) || self.is_of_attacks()
+        matches!(self, Self::Collisions) || self.is_of_attacks() || self.is_of_connections()
+    }
+
+    /// Whether only flows whose connections open and close have this column.
+    #[must_use]
+    pub const fn is_of_connections(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectTimeMean
+                | Self::ConnectTimeP98
+                | Self::TlsHandshakes
+                | Self::TlsResumptions
+                | Self::TlsHandshakeBytes
+                | Self::PortsExhausted
+                | Self::SynDropped
+        )
     }
 
     /// Whether only scenarios with attacks have this column.

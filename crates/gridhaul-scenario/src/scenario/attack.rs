@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Burst, Dscp, Flow, IpVersion, Load, Scenario, Transport};
+use super::{Burst, ConnectionPolicy, Dscp, Flow, IpVersion, Load, Scenario, Transport};
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// An attack on the network, for a time. A packet is dropped, delayed or altered if its
@@ -234,6 +234,11 @@ impl FloodAttack {
             to_stack: None,
             load: Load::Burst(burst),
             deadline: None,
+            connection: ConnectionPolicy::Persistent,
+            tls: None,
+            reconnect: None,
+            accept: None,
+            local_ports: None,
             start: Duration::ZERO,
             start_spread: None,
             route: self.route.clone(),

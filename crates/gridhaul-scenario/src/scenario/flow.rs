@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dscp, IpVersion, Load};
+use super::{AcceptLimits, ConnectionPolicy, Dscp, IpVersion, Load, Reconnect, Tls};
 use crate::units::Duration;
 
 /// A flow of data from one node to another. Between a group and a single node it represents one
@@ -37,6 +37,27 @@ pub struct Flow {
     pub to_stack: Option<String>,
     /// Traffic of the application.
     pub load: Load,
+    /// When connections open and close: `"persistent"`, `"per_message"`, or
+    /// `{ idle_timeout = "30 s" }`.
+    #[serde(default, skip_serializing_if = "ConnectionPolicy::is_default")]
+    pub connection: ConnectionPolicy,
+    /// TLS on the connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+    /// Behaviour of a device whose connection attempt fails. Absent: pauses of 1 s, doubled up to 1
+    /// min, where connections are managed (`connection`, `tls` or `accept`); otherwise the one
+    /// connection is not opened again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<Reconnect>,
+    /// Limits of the server on new connections. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<AcceptLimits>,
+    /// Local ports of each `from` host for the connections of this flow. A port is in use until
+    /// TIME-WAIT of its connection is over; an attempt without a free port fails and is repeated
+    /// (`reconnect`). The flows of a single node share its ports; each member of a group has its
+    /// own. Absent: 28,232, as in Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_ports: Option<u32>,
     /// Largest permitted delay of a message, or completion time of a transfer. The answer contains
     /// a deadline check: met if at least 98 % of the messages arrive, or of the transfers finish,
     /// in time. Absent: the deadline of the application profile, if any.

@@ -5,6 +5,7 @@ mod aqm;
 mod attack;
 mod check;
 mod compression;
+mod connection;
 mod directions;
 mod dscp;
 mod end_of_run;
@@ -51,6 +52,9 @@ pub use attack::{
     DropAttack, FloodAttack,
 };
 pub use compression::{COMPRESSIBLE_HEADER, Compression};
+pub use connection::{
+    AcceptLimits, ConnectionPolicy, LOCAL_PORTS, Reconnect, Tls, TlsResumption, TlsVersion,
+};
 pub use directions::{Directions, assigned_member};
 pub use dscp::Dscp;
 pub use error::{Diagnostic, ScenarioError, SourceLocation};

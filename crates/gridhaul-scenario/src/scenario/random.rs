@@ -207,6 +207,11 @@ impl Flow {
             reverse_route: _,
             ip: _,
             dscp: _,
+            connection: _,
+            tls: _,
+            reconnect,
+            accept: _,
+            local_ports: _,
         } = self;
         let load = load.plain();
         let starts_at_random = match (start_spread, &*load) {
@@ -216,7 +221,8 @@ impl Flow {
             (None, Load::Burst(burst)) => *transport == Transport::Tcp && !burst.at.is_zero(),
             (None, _) => false,
         };
-        starts_at_random || load.is_random()
+        let pauses_at_random = reconnect.is_some_and(|keys| keys.jitter != Probability::ZERO);
+        starts_at_random || pauses_at_random || load.is_random()
     }
 }
 

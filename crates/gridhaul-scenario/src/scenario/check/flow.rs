@@ -13,6 +13,7 @@ impl Report<'_> {
             let ends = self.ends(&key, &flow.from, &flow.to);
             self.count_and_start(&key, flow);
             self.load(&format!("{key}.load"), &flow.load);
+            self.connections(name, flow);
             match flow.transport {
                 Transport::Tcp => self.chosen_stacks(&key, flow),
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),

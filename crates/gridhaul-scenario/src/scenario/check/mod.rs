@@ -2,6 +2,7 @@
 
 mod aqm;
 mod attack;
+mod connection;
 mod flow;
 mod hybrid_router;
 mod ip;

@@ -119,6 +119,62 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "stack = \"plain\"\nload = \"bulk\"",
         "load.on_off = { size = \"1 B\", on = \"1 s\", off = \"1 s\" }\ntransport = \"datagram\"",
     ),
+    (
+        "connections of a byte stream",
+        "load = \"bulk\"",
+        "load = \"bulk\"\nconnection = \"per_message\"",
+    ),
+    (
+        "connections of datagrams",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\ntls = {}",
+    ),
+    (
+        "connections with limits of zero",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\nlocal_ports = 0\n\
+         connection = { idle_timeout = \"0 s\" }\naccept = { per_second = 0, backlog = 0 }\n\
+         reconnect = { timeout = \"0 s\", pause = \"0 s\", factor = 0 }",
+    ),
+    (
+        "largest pause below the first",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\n\
+         reconnect = { pause = \"2 min\" }",
+    ),
+    (
+        "TLS with a certificate of a megabyte",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\ntls.certificate = \"1 MB\"",
+    ),
+    (
+        "TLS without flights",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\ntls.flights = []",
+    ),
+    (
+        "unknown version of TLS",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\ntls.version = \"1.1\"",
+    ),
+    (
+        "unknown connection policy",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\nconnection = \"per-message\"",
+    ),
+    ("local ports of one connection", "load = \"bulk\"", "load = \"bulk\"\nlocal_ports = 100"),
+    (
+        "connections without a handshake",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "stack = \"open\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\n\
+         connection = \"per_message\"\n[stack.open]\nhandshake = false",
+    ),
+    (
+        "event log of managed connections",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\nconnection = \"per_message\"\n\
+         [record]\nevents = [\"reading\"]",
+    ),
     ("rate of zero", "\"3 Mbit/s\"", "\"0 bit/s\""),
     ("lost packet 0", "delay =", "loss.packets = [3, 0], delay ="),
     (

@@ -2,14 +2,15 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack, AttackAction,
-    Burst, Codel, Compression, CongestionControlAlgorithm, Crash, CsmaCa, CsmaStandard,
-    DecidingMetric, DelayAttack, Direction, DropAttack, Dscp, FloodAttack, Flow, FlowEnd, FqCodel,
-    GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, NarrowInterval, Node,
-    Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic,
-    Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Record, Red,
-    Reorder, Replications, RequestResponse, RouteChange, Scheduler, SchedulerClass, Shadowing,
-    Stack, Sweep, Tdma, Transfer, Transport, ValueRange, Values,
+    AcceptLimits, AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack,
+    AttackAction, Burst, Codel, Compression, CongestionControlAlgorithm, ConnectionPolicy, Crash,
+    CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, DropAttack, Dscp, FloodAttack,
+    Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss,
+    Medium, NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
+    PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
+    ProxyMode, RateChange, Reconnect, Record, Red, Reorder, Replications, RequestResponse,
+    RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep, Tdma, Tls, TlsResumption,
+    TlsVersion, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -415,15 +416,33 @@ fn flow() -> impl Strategy<Value = Flow> {
             let messages = matches!(load, Load::Periodic(_) | Load::Poisson(_) | Load::OnOff(_));
             let together = matches!(&load, Load::Poisson(load) if load.synchronised)
                 || matches!(&load, Load::OnOff(load) if load.synchronised);
+            // Requests have managed connections in one of the two directions, over a stack that opens
+            // and closes them.
+            let managed = turned && matches!(load, Load::RequestResponse(_));
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
                 from: from.into(),
                 to: to.into(),
                 count,
                 transport: if messages { Transport::Echo } else { Transport::Tcp },
-                stack: (!messages).then(|| "own".into()),
+                stack: (!messages && !managed).then(|| "own".into()),
                 to_stack: None,
                 load,
+                connection: match (managed, routed) {
+                    (false, _) => ConnectionPolicy::Persistent,
+                    (true, false) => ConnectionPolicy::PerMessage,
+                    (true, true) => {
+                        ConnectionPolicy::IdleTimeout(Duration::from_nanos(u64::from(count)))
+                    }
+                },
+                tls: managed.then(|| tls(count, routed)),
+                reconnect: (managed && routed).then(Reconnect::default),
+                accept: managed.then_some(AcceptLimits {
+                    per_second: count,
+                    burst: count,
+                    backlog: count,
+                }),
+                local_ports: (managed && routed).then_some(count),
                 deadline: None,
                 ip: if turned { IpVersion::V6 } else { IpVersion::V4 },
                 dscp: Dscp::new((count % 64) as u8).unwrap(),
@@ -434,6 +453,19 @@ fn flow() -> impl Strategy<Value = Flow> {
             }
         },
     )
+}
+
+fn tls(number: u32, is_old: bool) -> Tls {
+    let size = Bytes::new(u64::from(number));
+    Tls {
+        version: if is_old { TlsVersion::V1_2 } else { TlsVersion::V1_3 },
+        client_hello: size,
+        certificate: size,
+        client_certificate: is_old.then_some(size),
+        resumption: if is_old { TlsResumption::Always } else { TlsResumption::AfterFirst },
+        ticket: size,
+        flights: number.is_multiple_of(2).then(|| vec![size; 3]),
+    }
 }
 
 fn attack() -> impl Strategy<Value = Attack> {
