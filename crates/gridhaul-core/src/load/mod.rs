@@ -6,6 +6,7 @@
 //! demand over a [`Carrier`]: a simulated connection or a socket.
 
 mod application;
+mod connections;
 mod deadline;
 mod event_burst;
 mod group_totals;
@@ -27,6 +28,10 @@ use crate::random::RandomStream;
 
 pub use application::{
     Application, Carrier, Delivered, InFlightMessages, Message, Outbox, Transfer,
+};
+pub use connections::{
+    AcceptQueue, ConnectionCounters, ConnectionManager, ConnectionRules, ConnectionTransport,
+    EndState, LocalPorts, ManagedCarrier, NoLocalPort, Reconnection, TlsFlights,
 };
 pub use deadline::DeadlineCounter;
 pub use event_burst::Burst;

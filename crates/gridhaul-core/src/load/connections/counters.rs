@@ -1,0 +1,77 @@
+//! Counters of the connections of a row of flows.
+
+use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::units::Duration;
+
+use crate::load::{HandshakeTimes, MessageDelays};
+
+/// Connections of a row since the start of the run, warm-up included.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionCounters {
+    /// TCP handshakes.
+    pub tcp: HandshakeTimes,
+    /// Times from the start of an attempt until the device can send its message.
+    connect_times: MessageDelays,
+    has_tls: bool,
+    full_handshakes: u64,
+    resumptions: u64,
+    /// Bytes of TLS handshakes and tickets on the connections, in both directions.
+    handshake_bytes: u64,
+    /// Attempts without a free local port.
+    without_port: u64,
+    /// SYN segments that the server dropped because too many connections waited.
+    dropped_by_server: u64,
+}
+
+impl ConnectionCounters {
+    /// Counters of connections with TLS or without.
+    #[must_use]
+    pub fn new(has_tls: bool) -> Self {
+        Self { has_tls, ..Self::default() }
+    }
+
+    /// A connection is ready for messages, this long after the start of the attempt.
+    pub fn on_ready(&mut self, took: Duration) {
+        self.connect_times.record(took);
+    }
+
+    /// A TLS handshake is complete at the device.
+    pub const fn on_secured(&mut self, resumed: bool) {
+        if resumed {
+            self.resumptions += 1;
+        } else {
+            self.full_handshakes += 1;
+        }
+    }
+
+    /// An end has written bytes of a TLS handshake, or a ticket.
+    pub const fn on_handshake_bytes(&mut self, bytes: u64) {
+        self.handshake_bytes += bytes;
+    }
+
+    /// An attempt found no free local port.
+    pub fn on_without_port(&mut self) {
+        self.without_port += 1;
+        self.tcp.on_failed();
+    }
+
+    /// The server dropped a SYN, because too many connections waited.
+    pub const fn on_dropped_by_server(&mut self) {
+        self.dropped_by_server += 1;
+    }
+
+    /// Adds the columns of connections.
+    pub fn metrics(&self, into: &mut Metrics) {
+        self.tcp.metrics(into);
+        into.extend(self.connect_times.mean().map(|mean| (Metric::ConnectTimeMean, mean)));
+        let p98 = self.connect_times.quantile_with(0.98, |_| 0);
+        into.extend(p98.map(|p98| (Metric::ConnectTimeP98, p98)));
+        if self.has_tls {
+            into.push((Metric::TlsHandshakes, self.full_handshakes as f64));
+            into.push((Metric::TlsResumptions, self.resumptions as f64));
+            into.push((Metric::TlsHandshakeBytes, self.handshake_bytes as f64));
+        }
+        into.push((Metric::PortsExhausted, self.without_port as f64));
+        into.push((Metric::SynDropped, self.dropped_by_server as f64));
+    }
+}

@@ -1,0 +1,56 @@
+//! Managed connections as the carrier of an application.
+
+use std::convert::Infallible;
+
+use gridhaul_scenario::scenario::FlowEnd;
+use gridhaul_scenario::units::Instant;
+
+use super::ConnectionManager;
+use crate::load::{Carrier, Message};
+
+/// The connections of a member as one byte stream in each direction. Messages wait in the manager
+/// until a connection carries them.
+#[derive(Debug)]
+pub struct ManagedCarrier<'a, R> {
+    /// The manager of the connections.
+    pub manager: &'a mut ConnectionManager,
+    /// Called with the time at which each message of the `from` end was ready.
+    pub on_ready: R,
+}
+
+impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
+    type Class = ();
+    /// Only bytes are counted.
+    type Payload = Infallible;
+
+    fn write(&mut self, end: FlowEnd, message: Message) {
+        self.manager.written[end as usize] += message.bytes;
+        self.manager.waiting[end as usize].push_back(message.bytes);
+        if end == FlowEnd::From {
+            (self.on_ready)(message.at);
+        }
+    }
+
+    /// Loads that write whenever the transport accepts data are refused with the scenario.
+    fn try_write(&mut self, _end: FlowEnd, _message: Message, _refused: bool) -> bool {
+        false
+    }
+
+    /// So are streams.
+    fn write_stream(&mut self, _end: FlowEnd, _bytes: u64) {}
+
+    /// The manager closes connections.
+    fn close(&mut self, _end: FlowEnd) {}
+
+    fn written(&self, end: FlowEnd) -> u64 {
+        self.manager.written[end as usize]
+    }
+
+    fn delivered(&self, end: FlowEnd) -> u64 {
+        self.manager.delivered[end as usize]
+    }
+
+    fn is_open(&self) -> bool {
+        self.manager.is_ready()
+    }
+}

@@ -1,0 +1,63 @@
+//! The end of a connection: close by both ends, and failure.
+
+use gridhaul_scenario::scenario::FlowEnd;
+use gridhaul_scenario::units::Instant;
+
+use super::{ConnectionCounters, ConnectionManager, ConnectionTransport, EndState, Phase};
+
+impl ConnectionManager {
+    /// The device has closed: the connection ends when the server has closed as well.
+    pub(super) fn advance_closing(
+        &mut self,
+        now: Instant,
+        transport: &mut impl ConnectionTransport,
+    ) {
+        match transport.state(now, FlowEnd::From) {
+            EndState::PeerClosed => self.enter(Phase::Closed),
+            EndState::Failed => self.fail(now, transport),
+            EndState::Opening | EndState::Open => {}
+        }
+    }
+
+    /// The server sends tickets after the handshake, and closes after the device.
+    pub(super) fn advance_server(
+        &mut self,
+        now: Instant,
+        transport: &mut impl ConnectionTransport,
+        counters: &mut ConnectionCounters,
+    ) {
+        let state = transport.state(now, FlowEnd::To);
+        let arrived = transport.delivered(FlowEnd::To);
+        let is_accepted = matches!(state, EndState::Open | EndState::PeerClosed);
+        if is_accepted && self.connection.tickets_after.take_if(|after| *after <= arrived).is_some()
+        {
+            let tickets = self.rules.tls.as_ref().map_or(0, |tls| u64::from(tls.tickets));
+            self.write(FlowEnd::To, tickets, transport);
+            counters.on_handshake_bytes(tickets);
+        }
+        if state == EndState::PeerClosed && !self.connection.server_closed {
+            self.connection.server_closed = true;
+            self.close(FlowEnd::To, transport);
+        }
+    }
+
+    /// Closes an end, with an alert of TLS.
+    pub(super) fn close(&mut self, end: FlowEnd, transport: &mut impl ConnectionTransport) {
+        let alert = self.rules.close_bytes();
+        if alert > 0 {
+            self.write(end, alert, transport);
+        }
+        transport.close(end);
+    }
+
+    /// The connection is lost: its messages that have not arrived wait for the next one.
+    pub(super) fn fail(&mut self, now: Instant, transport: &mut impl ConnectionTransport) {
+        transport.abort(now);
+        for (in_transit, waiting) in self.connection.in_transit.iter_mut().zip(&mut self.waiting) {
+            while let Some(message) = in_transit.pop_back() {
+                waiting.push_front(message.bytes);
+            }
+        }
+        self.pause(now);
+    }
+}
