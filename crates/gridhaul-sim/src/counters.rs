@@ -10,6 +10,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::duplicates::Duplicates;
 use crate::handshakes::Handshakes;
 use crate::loss_cause::LossCauses;
+use crate::managed_flow::RowConnections;
 use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
 use crate::row_counters::RowCounters;
@@ -36,6 +37,8 @@ pub(crate) struct RunCounters {
     /// How senders classify losses, compared with the ground truth.
     pub loss_causes: LossCauses,
     pub handshakes: Handshakes,
+    /// Connections of the rows whose flows open and close them; `None` for other rows.
+    pub connections: Vec<Option<Box<RowConnections>>>,
     pub members: MemberCounters,
     /// Timers that expired close to the end of an outage.
     pub outage_ends: OutageEnds,
@@ -74,6 +77,7 @@ impl RunCounters {
             duplicates: None,
             loss_causes,
             handshakes: Handshakes::new(rows),
+            connections: vec![None; rows],
             members: MemberCounters::default(),
             outage_ends: OutageEnds::default(),
             measured,

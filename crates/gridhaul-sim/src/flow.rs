@@ -2,11 +2,13 @@
 
 use gridhaul_core::load::Application;
 use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::Violation;
 use crate::end_id::EndId;
-use crate::row_counters::RowCounters;
+use crate::managed_flow::ManagedFlow;
+use crate::row_counters::{RowCounters, SenderSums};
 
 /// A flow in a run.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub(crate) struct Flow {
 pub(crate) enum Ends {
     /// A TCP connection: the `from` end and the `to` end.
     Tcp([Connection; 2]),
+    /// Connections that open and close during the run.
+    Managed(Box<ManagedFlow>),
     /// Datagrams: the ends have no state.
     Datagram {
         /// Whether the `to` end sends every packet back.
@@ -48,6 +52,8 @@ pub(crate) enum Received {
     PayloadReady,
     /// A SYN-ACK has arrived at the end that opens the connection.
     SynAck,
+    /// A segment of a flow whose connections open and close; it is not handled yet.
+    Managed,
     Other,
 }
 
@@ -61,7 +67,9 @@ impl Flow {
         (segment, bytes): (&Segment, u32),
         totals: &mut RowCounters,
     ) -> Received {
-        let Ends::Tcp(ends) = &mut self.ends else { return Received::Other };
+        let Ends::Tcp(ends) = &mut self.ends else {
+            return self.on_managed_segment(to, (segment, bytes), totals);
+        };
         let side = to.side();
         let end = &mut ends[side];
         end.handle_segment(now, segment);
@@ -88,6 +96,25 @@ impl Flow {
         }
     }
 
+    /// A segment reaches an end of a flow whose connections open and close.
+    #[cold]
+    fn on_managed_segment(
+        &mut self,
+        to: EndId,
+        (segment, bytes): (&Segment, u32),
+        totals: &mut RowCounters,
+    ) -> Received {
+        let Ends::Managed(managed) = &mut self.ends else { return Received::Other };
+        managed.on_arrived(to, segment);
+        if to.is_from() {
+            totals.reverse_bytes += u64::from(bytes);
+            totals.reverse_segments += 1;
+        } else {
+            totals.arrived_bytes += u64::from(bytes);
+        }
+        Received::Managed
+    }
+
     /// An upstream connection of an aggregator.
     pub(crate) fn upstream(row: u32, ends: [Connection; 2], routes: [u32; 2]) -> Self {
         Self { row, ends: Ends::Tcp(ends), app: None, routes, notify_at: u64::MAX, cwnd: 0 }
@@ -100,7 +127,7 @@ impl Flow {
     }
 
     pub(crate) const fn is_tcp(&self) -> bool {
-        matches!(self.ends, Ends::Tcp(_))
+        matches!(self.ends, Ends::Tcp(_) | Ends::Managed(_))
     }
 
     /// Whether the application sends messages, which have delays.
@@ -125,6 +152,7 @@ impl Flow {
     pub(crate) fn received(&self) -> u64 {
         match &self.ends {
             Ends::Tcp(ends) => ends[1].receiver().delivered(),
+            Ends::Managed(managed) => managed.manager.delivered(FlowEnd::To),
             Ends::Datagram { .. } => 0,
         }
     }
@@ -134,7 +162,7 @@ impl Flow {
     pub(crate) fn chunks(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
         let mss = match &self.ends {
             Ends::Tcp(ends) => u64::from(ends[0].params().mss),
-            Ends::Datagram { .. } => 1,
+            Ends::Managed(_) | Ends::Datagram { .. } => 1,
         };
         let transfer = self.app.as_ref().and_then(Application::transfer);
         let total = transfer.map_or(u64::MAX, |transfer| transfer.bytes);
@@ -152,18 +180,20 @@ impl Flow {
 
     /// Checks that received data was sent and that acknowledged data was received.
     pub(crate) fn audit(&self) -> Result<(), Violation> {
-        let Ends::Tcp(ends) = &self.ends else { return Ok(()) };
-        for (sender, receiver) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
-            let (next, una) = sender.sent_and_acknowledged();
-            let next = sender.sender().map_or(next, Sender::reach);
-            let received = receiver.receiver().next();
-            // Positions include the SYN.
-            if received > next || una > received.max(1) {
-                let (sent, acknowledged) = (next, una);
-                return Err(Violation::Connection { sent, received, acknowledged });
-            }
+        match &self.ends {
+            Ends::Tcp(ends) => audit(ends),
+            Ends::Managed(managed) => managed.connections().try_for_each(audit),
+            Ends::Datagram { .. } => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Adds the counters of the senders at the `from` end.
+    pub(crate) fn add_senders(&self, sums: &mut SenderSums) {
+        match &self.ends {
+            Ends::Tcp(ends) => sums.add(ends),
+            Ends::Managed(managed) => managed.add_senders(sums),
+            Ends::Datagram { .. } => {}
+        }
     }
 
     /// Payload sent, acknowledged and delivered at the `from` and the `to` end.
@@ -192,6 +222,21 @@ impl PayloadCounters {
         let delivered = end.receiver().delivered();
         Self { sent: payload(next), acknowledged: payload(una), delivered }
     }
+}
+
+/// Checks that received data was sent and that acknowledged data was received.
+fn audit(ends: &[Connection; 2]) -> Result<(), Violation> {
+    for (sender, receiver) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
+        let (next, una) = sender.sent_and_acknowledged();
+        let next = sender.sender().map_or(next, Sender::reach);
+        let received = receiver.receiver().next();
+        // Positions include the SYN.
+        if received > next || una > received.max(1) {
+            let (sent, acknowledged) = (next, una);
+            return Err(Violation::Connection { sent, received, acknowledged });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

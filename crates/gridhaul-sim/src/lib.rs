@@ -26,6 +26,7 @@ mod heap;
 mod layout;
 mod limitations;
 mod loss_cause;
+mod managed_flow;
 mod member_counters;
 mod metrics;
 mod network;

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::Duration;
 
-use crate::flow::{Ends, Flow};
+use crate::flow::Flow;
 use crate::row_counters::SenderSums;
 
 /// Counters of the members of some rows. Without such rows, there are no counters.
@@ -48,9 +48,7 @@ impl MemberCounters {
     pub(crate) fn senders(&self, flows: &[Flow]) -> Vec<SenderSums> {
         let sums = |flow: &Flow| {
             let mut sums = SenderSums::default();
-            if let Ends::Tcp(ends) = &flow.ends {
-                sums.add(ends);
-            }
+            flow.add_senders(&mut sums);
             sums
         };
         if self.rows.is_empty() { Vec::new() } else { flows.iter().map(sums).collect() }

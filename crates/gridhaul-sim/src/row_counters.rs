@@ -81,6 +81,19 @@ impl SenderSums {
         }
     }
 
+    /// Adds another sum.
+    pub(crate) const fn add_sums(&mut self, other: &Self) {
+        self.segments += other.segments;
+        self.retransmissions += other.retransmissions;
+        self.fast_retransmits += other.fast_retransmits;
+        self.timeouts += other.timeouts;
+        self.rtt_sum_ns += other.rtt_sum_ns;
+        self.rtt_count += other.rtt_count;
+        self.has_estimator_counters |= other.has_estimator_counters;
+        self.updates += other.updates;
+        self.evaluations += other.evaluations;
+    }
+
     /// The difference to an earlier sum.
     pub(crate) const fn since(&self, earlier: &Self) -> Self {
         Self {

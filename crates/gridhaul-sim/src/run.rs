@@ -17,6 +17,7 @@ use crate::audit::{AuditError, LinkTotals, check_medium, directions_on};
 use crate::build::{build, unsupported_attacks};
 use crate::layout::Layout;
 use crate::limitations;
+use crate::managed_flow::unsupported_connections;
 use crate::proxy;
 use crate::world::World;
 
@@ -100,6 +101,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported.extend(unsupported_attacks(scenario));
     unsupported.extend(oversized_segments(scenario));
     unsupported.extend(captured_fragments(scenario));
+    unsupported.extend(unsupported_connections(scenario));
     unsupported.extend(
         scenario.hybrid_router_keys().map(|key| Unsupported {
             key,

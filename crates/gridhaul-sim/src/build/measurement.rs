@@ -12,8 +12,9 @@ use super::deadline_checks;
 use crate::counters::RunCounters;
 use crate::duplicates::Duplicates;
 use crate::flow::Flow;
-use crate::layout::Layout;
+use crate::layout::{Layout, members};
 use crate::loss_cause::LossCauses;
+use crate::managed_flow::RowConnections;
 use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
 use crate::recorder::Recorder;
@@ -33,6 +34,9 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
     );
     for (row, flow) in counters.in_progress.iter_mut().zip(scenario.flow.values()) {
         *row = matches!(flow.load, Load::Burst(_)).then(InProgress::default);
+    }
+    for (row, flow) in counters.connections.iter_mut().zip(scenario.flow.values()) {
+        *row = RowConnections::of(flow, members(scenario, &flow.from, &flow.to));
     }
     let duplicates = |direction: &Direction| direction.duplicate.is_some();
     counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))

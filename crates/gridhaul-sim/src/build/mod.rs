@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
-    Application, DEFAULT_START_SPREAD, DeadlineCounter, Demand, InFlightMessages, SharedLoad,
-    StartSchedule,
+    Application, ConnectionManager, ConnectionRules, DEFAULT_START_SPREAD, DeadlineCounter, Demand,
+    InFlightMessages, SharedLoad, StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
@@ -32,6 +32,7 @@ use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow};
 use crate::fragmentation::Fragmentation;
 use crate::layout::{Layout, members};
+use crate::managed_flow::ManagedFlow;
 use crate::network::{END_OF_ROUTE, Link, Network, Observer};
 use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
@@ -50,8 +51,7 @@ pub(crate) fn build(
     let mut links = links(scenario, layout, replication, progress)?;
     let mut routes = Vec::new();
     let (mut flows, mut starts, mut forwarded_by) = (Vec::new(), Vec::new(), Vec::new());
-    let mut playbacks = Vec::new();
-    let mut external = ExternalMessages::default();
+    let (mut playbacks, mut external) = (Vec::new(), ExternalMessages::default());
     let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
@@ -89,6 +89,7 @@ pub(crate) fn build(
             flows.push(flow);
             forwarded_by.push(wiring.upstream_for(stage.next, member, group));
         }
+        manage_ends(&mut flows[first as usize..], scenario, (row, replication), &stacks, group);
         external.add_row(spec, row as u32, first..flows.len() as u32);
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
@@ -277,6 +278,26 @@ impl MemberSeed<'_> {
     fn isns(&self) -> [u32; 2] {
         let mut random = self.stream("isn");
         [random.below(1 << 32) as u32, random.below(1 << 32) as u32]
+    }
+}
+
+/// Replaces the ends of the flows of a row by ones that open and close, if its keys request this.
+/// Members with the same number in the group have the same pair of hosts.
+fn manage_ends(
+    flows: &mut [Flow],
+    scenario: &Scenario,
+    (row, replication): (usize, u32),
+    stacks: &Stacks,
+    group: u64,
+) {
+    let Some((name, spec)) = scenario.flow.get_index(row) else { return };
+    let Some(rules) = ConnectionRules::of(spec).map(Arc::new) else { return };
+    for (number, flow) in (0..).zip(flows) {
+        let seed = MemberSeed { scenario, name, replication, number };
+        let manager = ConnectionManager::new(Arc::clone(&rules), seed.stream("reconnect"));
+        let hosts = (number % group) as u32;
+        let managed = ManagedFlow::new(manager, stacks.clone(), seed.isns(), hosts);
+        flow.ends = Ends::Managed(Box::new(managed));
     }
 }
 

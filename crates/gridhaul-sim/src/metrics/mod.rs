@@ -9,6 +9,7 @@ use gridhaul_core::load::{
     Application, DeadlineCounter, Goodputs, InFlightMessages, InProgress, Transfers, message_loss,
 };
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows, segment_metrics};
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::undelivered::Undelivered;
@@ -110,6 +111,11 @@ impl RunState<'_> {
                 let responses = if is_dialogue { ends[0].receiver().delivered() } else { 0 };
                 ends[1].receiver().delivered() + responses
             }
+            Ends::Managed(managed) => {
+                let [from, to] =
+                    [FlowEnd::From, FlowEnd::To].map(|end| managed.manager.delivered(end));
+                from + to
+            }
             _ => self.counters.indirect_payload[index],
         }
     }
@@ -119,9 +125,7 @@ impl RunState<'_> {
 fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
     let mut sums = vec![SenderSums::default(); rows];
     for flow in flows {
-        if let Ends::Tcp(ends) = &flow.ends {
-            sums[flow.row as usize].add(ends);
-        }
+        flow.add_senders(&mut sums[flow.row as usize]);
     }
     sums
 }
@@ -215,7 +219,10 @@ fn flow_row(
     if members.tcp && !stages.is_empty() {
         PathCounters::totals(stages, &mut metrics);
     }
-    if let Some(openings) = state.counters.handshakes.of(row) {
+    let connections = state.counters.connections[row].as_ref();
+    if let Some(connections) = connections {
+        connections.counters.metrics(&mut metrics);
+    } else if let Some(openings) = state.counters.handshakes.of(row) {
         openings.metrics(&mut metrics);
     }
     if members.tcp {
@@ -228,9 +235,12 @@ fn flow_row(
         if loss_causes.classifies(row as u32) {
             loss_causes.rows()[row].since(&before.confusion_matrices[row]).metrics(&mut metrics);
         }
-        let integral = totals.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
-        let mean = integral as f64 / 1e9 / secs / members.count as f64;
-        metrics.push((Metric::CwndMean, mean));
+        // Successive connections have no common window.
+        if connections.is_none() {
+            let integral = totals.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
+            let mean = integral as f64 / 1e9 / secs / members.count as f64;
+            metrics.push((Metric::CwndMean, mean));
+        }
     }
     let check = state.counters.deadline_checks[row].as_ref();
     if let Some(check) = check {
@@ -268,7 +278,7 @@ impl Members {
     /// A transfer is measured from its start, independent of the warm-up.
     fn add(&mut self, flow: &Flow, earlier: u64, delivered: u64, (end, secs): (Instant, f64)) {
         self.count += 1;
-        self.tcp |= matches!(flow.ends, Ends::Tcp(_));
+        self.tcp |= flow.is_tcp();
         self.messages |= flow.has_messages();
         match flow.app.as_ref().and_then(Application::transfer) {
             Some(transfer) => self.transfers.add(transfer, delivered, end),

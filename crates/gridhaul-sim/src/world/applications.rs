@@ -62,6 +62,7 @@ impl World {
                 }
                 next
             }
+            Ends::Managed(_) => return self.on_managed(now, flow_index),
             Ends::Datagram { .. } => {
                 let Some((arrival, next)) = flow.next_datagram(now) else { return };
                 if let Some(arrival) = arrival {
@@ -159,6 +160,10 @@ impl World {
     #[cold]
     pub(super) fn on_received(&mut self, now: Instant, end: EndId, received: Received) {
         let flow_index = end.flow();
+        if received == Received::Managed {
+            self.on_managed(now, flow_index);
+            return;
+        }
         if received == Received::SynAck {
             let flow = &self.flows[flow_index as usize];
             if let Ends::Tcp([client, _]) = &flow.ends {

@@ -5,6 +5,7 @@ mod applications;
 mod external;
 mod fragments;
 mod losses;
+mod managed;
 mod nodes;
 
 use gridhaul_core::link::{LossCause, TransitOutcome};

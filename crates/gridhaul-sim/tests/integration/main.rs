@@ -5,6 +5,7 @@ mod attacks;
 mod captured_windows;
 mod captures;
 mod connection_opening;
+mod connections;
 mod event_log;
 mod fragments;
 mod goodput;

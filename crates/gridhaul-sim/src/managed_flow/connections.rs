@@ -1,0 +1,145 @@
+//! The simulated connections of a member, as its manager uses them.
+
+use gridhaul_core::load::{ConnectionTransport, EndState, LocalPorts, NoLocalPort};
+use gridhaul_core::tcp::{Connection, Flags, Segment, State};
+use gridhaul_scenario::scenario::FlowEnd;
+use gridhaul_scenario::units::Instant;
+
+use super::ISN_DISTANCE;
+use crate::stacks::Stacks;
+
+/// A connection that is not closed at both ends.
+#[derive(Debug, Clone)]
+pub(super) struct LiveConnection {
+    pub ends: [Connection; 2],
+    isns: [u32; 2],
+    /// When the application of the server accepts the connection; [`Instant::NEVER`] before the
+    /// server has established it.
+    pub accepted_at: Instant,
+    holds_port: bool,
+}
+
+impl LiveConnection {
+    /// Whether a segment that has arrived at an end belongs to this connection.
+    pub(super) fn owns(&self, side: usize, segment: &Segment) -> bool {
+        let (peer_isn, isn) = (self.isns[1 - side], self.isns[side]);
+        if segment.flags.has(Flags::SYN) {
+            return segment.seq == peer_isn;
+        }
+        // The answer to a SYN without a connection has no sequence number of its own (RFC 9293,
+        // section 3.10.7.1).
+        if segment.flags.has(Flags::RST.with(Flags::ACK)) && segment.seq == 0 {
+            return segment.ack == isn.wrapping_add(1);
+        }
+        // A connection carries less than half of the distance: some messages of a device.
+        let sent = self.ends[side].receiver().next() as u32;
+        let ahead = segment.seq.wrapping_sub(peer_isn.wrapping_add(sent)).cast_signed();
+        ahead.unsigned_abs() < ISN_DISTANCE / 2
+    }
+
+    pub(super) fn is_established_at_server(&self) -> bool {
+        !matches!(self.ends[1].state(), State::Listen | State::SynReceived | State::Closed)
+    }
+
+    /// Whether no further segment of the connection is of interest. A SYN of an attempt that the
+    /// device has given up may still arrive.
+    pub(super) fn has_ended(&self) -> bool {
+        let [client, server] = self.ends.each_ref().map(Connection::state);
+        matches!(client, State::TimeWait | State::Closed) && server == State::Closed
+    }
+
+    /// The port of a closed connection becomes free, or waits.
+    pub(super) fn free_port(&mut self, now: Instant, ports: &mut LocalPorts) {
+        match self.ends[0].state() {
+            State::TimeWait if self.holds_port => {
+                ports.keep_in_time_wait(now);
+                self.holds_port = false;
+            }
+            State::Closed => self.release_port(ports),
+            _ => {}
+        }
+    }
+
+    pub(super) fn release_port(&mut self, ports: &mut LocalPorts) {
+        if std::mem::take(&mut self.holds_port) {
+            ports.release();
+        }
+    }
+
+    pub(super) fn next_deadline(&self, now: Instant) -> Instant {
+        let ends =
+            self.ends.iter().map(Connection::next_deadline).fold(Instant::NEVER, Instant::min);
+        if self.accepted_at > now { ends.min(self.accepted_at) } else { ends }
+    }
+}
+
+/// The newest connection, and the means to open another.
+#[derive(Debug)]
+pub(super) struct CurrentConnection<'a> {
+    pub now: Instant,
+    pub live: &'a mut Vec<LiveConnection>,
+    pub stacks: &'a Stacks,
+    pub isns: &'a mut [u32; 2],
+    pub ports: &'a mut LocalPorts,
+}
+
+impl CurrentConnection<'_> {
+    fn end_mut(&mut self, end: FlowEnd) -> Option<&mut Connection> {
+        self.live.last_mut().map(|live| &mut live.ends[end as usize])
+    }
+
+    fn is_accepted(&self, live: &LiveConnection, end: FlowEnd) -> bool {
+        end == FlowEnd::From || live.accepted_at <= self.now
+    }
+}
+
+impl ConnectionTransport for CurrentConnection<'_> {
+    fn open(&mut self, now: Instant) -> Result<(), NoLocalPort> {
+        if !self.ports.take(now) {
+            return Err(NoLocalPort);
+        }
+        let (from, to) = self.stacks.clone();
+        let isns = *self.isns;
+        let ends = [Connection::connect(from, isns[0]), Connection::listen(to, isns[1])];
+        let (accepted_at, holds_port) = (Instant::NEVER, true);
+        self.live.push(LiveConnection { ends, isns, accepted_at, holds_port });
+        *self.isns = isns.map(|isn| isn.wrapping_add(ISN_DISTANCE));
+        Ok(())
+    }
+
+    fn state(&self, _now: Instant, end: FlowEnd) -> EndState {
+        let Some(live) = self.live.last() else { return EndState::Failed };
+        let connection = &live.ends[end as usize];
+        match connection.state() {
+            // The server may have been reset before its application accepted the connection.
+            State::Closed if !connection.receiver().finished() => EndState::Failed,
+            _ if !self.is_accepted(live, end) => EndState::Opening,
+            _ if connection.receiver().finished() => EndState::PeerClosed,
+            State::Listen | State::SynSent | State::SynReceived => EndState::Opening,
+            _ => EndState::Open,
+        }
+    }
+
+    fn delivered(&self, end: FlowEnd) -> u64 {
+        let accepted = self.live.last().filter(|live| self.is_accepted(live, end));
+        accepted.map_or(0, |live| live.ends[end as usize].receiver().delivered())
+    }
+
+    fn write(&mut self, end: FlowEnd, bytes: u64) {
+        if let Some(connection) = self.end_mut(end) {
+            connection.write(bytes);
+        }
+    }
+
+    fn close(&mut self, end: FlowEnd) {
+        if let Some(connection) = self.end_mut(end) {
+            connection.close();
+        }
+    }
+
+    fn abort(&mut self, _now: Instant) {
+        if let Some(connection) = self.end_mut(FlowEnd::From) {
+            connection.reset();
+        }
+    }
+}

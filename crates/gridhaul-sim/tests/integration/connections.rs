@@ -1,0 +1,172 @@
+//! Connections that open and close during a run.
+
+use gridhaul_scenario::answer::{Metric, Row};
+use gridhaul_scenario::backend::{Backend, NoProgress};
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_sim::Sim;
+
+/// A meter and its head on a link of 1 Mbit/s and 20 ms, with these keys of the flow.
+fn answer(count: u32, duration: &str, keys: &str) -> gridhaul_scenario::answer::Point {
+    let text = format!(
+        "title = 't'\nduration = '{duration}'\n[node]\nmeter.count = {count}\nhead = {{}}\n\
+         [link.line]\nfrom = 'meter'\nto = 'head'\nshared = true\n\
+         both = {{ rate = '1 Mbit/s', delay = '20 ms', queue = '1000 packets' }}\n\
+         [flow.reading]\nfrom = 'meter'\nto = 'head'\n{keys}"
+    );
+    let scenario = Scenario::from_toml(&text, "t.toml").unwrap_or_else(|error| panic!("{error}"));
+    let mut answer = Sim::default().run(&scenario, &NoProgress).unwrap();
+    answer.points.remove(0)
+}
+
+fn value(row: &Row, metric: Metric) -> f64 {
+    row.mean(metric).unwrap_or_else(|| panic!("{metric} of {row:?}"))
+}
+
+const EVERY_10_S: &str =
+    "load.periodic = { size = '200 B', every = '10 s', synchronised = true }\n";
+
+/// The packets of the hand calculation in scenarios/tls-per-reading.toml, for six readings.
+#[test]
+fn a_connection_with_tls_for_each_reading_has_the_packets_of_the_hand_calculation() {
+    let keys = format!(
+        "{EVERY_10_S}connection = 'per_message'\n\
+         tls = {{ client_hello = '220 B', certificate = '1000 B' }}"
+    );
+    let point = answer(1, "60 s", &keys);
+    let flow = &point.flows[0];
+    assert_eq!(value(flow, Metric::Messages), 6.0);
+    assert_eq!(value(flow, Metric::ConnectionsOpened), 6.0);
+    assert_eq!(value(flow, Metric::TlsHandshakes), 6.0);
+    assert_eq!(value(flow, Metric::TlsHandshakeBytes), 6.0 * (220.0 + 1_356.0 + 64.0));
+    let [forward, reverse] = [&point.links[0], &point.links[1]];
+    let bytes = |row: &Row| value(row, Metric::LinkThroughput) * 60.0 / 8.0;
+    assert_eq!(
+        (value(forward, Metric::PacketsOut), value(reverse, Metric::PacketsOut)),
+        (42.0, 36.0)
+    );
+    assert!((bytes(forward) - 6.0 * 894.0).abs() < 1.0, "{}", bytes(forward) / 6.0);
+    assert!((bytes(reverse) - 6.0 * 1_692.0).abs() < 1.0, "{}", bytes(reverse) / 6.0);
+    // Two round trips of 40 ms and 0.5 ms to 11 ms of transmission.
+    let connect = value(flow, Metric::ConnectTimeMean);
+    assert!((0.080..0.100).contains(&connect), "{connect}");
+    let delay = value(flow, Metric::DelayMean) - connect;
+    assert!((0.020..0.026).contains(&delay), "{delay}");
+}
+
+#[test]
+fn an_idle_timeout_decides_between_one_and_many_connections() {
+    let opened = |timeout: &str| {
+        let keys = format!("{EVERY_10_S}connection = {{ idle_timeout = '{timeout}' }}");
+        let point = answer(1, "60 s", &keys);
+        assert_eq!(value(&point.flows[0], Metric::Messages), 6.0);
+        value(&point.flows[0], Metric::ConnectionsOpened)
+    };
+    assert_eq!((opened("9 s"), opened("11 s")), (6.0, 1.0));
+}
+
+#[test]
+fn a_device_resumes_all_sessions_but_the_first() {
+    let keys = format!("{EVERY_10_S}connection = 'per_message'\ntls.resumption = 'after_first'");
+    let point = answer(1, "60 s", &keys);
+    let flow = &point.flows[0];
+    let counts = [Metric::TlsHandshakes, Metric::TlsResumptions].map(|metric| value(flow, metric));
+    assert_eq!(counts, [1.0, 5.0]);
+}
+
+/// A response of 100 B after each request; the connection closes after the response.
+#[test]
+fn each_request_has_a_connection_with_its_response() {
+    let keys = "load.request_response = { request = '50 B', response = '100 B', think = '1 s', \
+                pause = '9 s' }\nconnection = 'per_message'\ntls = {}";
+    let point = answer(1, "60 s", keys);
+    let flow = &point.flows[0];
+    // A cycle takes 10 s and four one-way delays or more: six requests, the last one complete.
+    assert_eq!(value(flow, Metric::Messages), 6.0);
+    assert_eq!(value(flow, Metric::ConnectionsOpened), 6.0);
+}
+
+/// 100 clients of one host with a message per second each: TIME-WAIT holds 100 · 60 = 6,000 ports.
+/// With 3,000, half of the attempts find none.
+#[test]
+fn ports_in_time_wait_limit_the_connections_of_a_host() {
+    let keys = "count = 100\nload.periodic = { size = '10 B', every = '1 s' }\n\
+                connection = 'per_message'\n";
+    let all = answer(1, "200 s", keys);
+    assert_eq!(value(&all.flows[0], Metric::PortsExhausted), 0.0);
+    let few = answer(1, "200 s", &format!("{keys}local_ports = 3000"));
+    let flow = &few.flows[0];
+    // 3,000 ports in 60 s: the range was used four times within 200 s.
+    let opened = value(flow, Metric::ConnectionsOpened);
+    assert!((10_000.0..=12_000.0).contains(&opened), "{opened}");
+    assert!(value(flow, Metric::PortsExhausted) > 100.0);
+    // Each member of a group is a host of its own.
+    let hosts = answer(100, "200 s", &format!("{}local_ports = 100", &keys[12..]));
+    assert_eq!(value(&hosts.flows[0], Metric::PortsExhausted), 0.0);
+}
+
+/// 200 devices at once, of which 20 are accepted per second: the last after 10 s.
+#[test]
+fn the_accept_rate_of_the_server_decides_when_the_last_device_is_served() {
+    let storm = |accept: &str| {
+        let keys = format!(
+            "load.burst = {{ size = '100 B', at = '0 s', spread = '1 s' }}\ntls = {{}}\n{accept}"
+        );
+        let point = answer(200, "60 s", &keys);
+        assert_eq!(value(&point.flows[0], Metric::Messages), 200.0);
+        let flow = &point.flows[0];
+        (value(flow, Metric::LastCompletion), value(flow, Metric::SynDropped))
+    };
+    // Without a limit, the line: 200 times 1,692 B in 2.7 s.
+    let (free, _) = storm("");
+    assert!((2.0..4.5).contains(&free), "{free}");
+    let (limited, dropped) = storm("accept = { per_second = 20, backlog = 1000 }");
+    assert!((9.9..11.5).contains(&limited) && dropped == 0.0, "{limited} {dropped}");
+    // Of those that do not fit into the backlog, the SYN is dropped and retransmitted.
+    let (_, dropped) = storm("accept = { per_second = 20, backlog = 16 }");
+    assert!(dropped > 50.0, "{dropped}");
+}
+
+/// The server accepts the last of 100 devices after 10 s, and devices give an attempt up after 2 s.
+#[test]
+fn devices_give_up_and_repeat_their_attempts() {
+    let keys = "load.burst = { size = '100 B', at = '0 s' }\ntls = {}\n\
+                accept = { per_second = 10, backlog = 1000 }\n\
+                reconnect = { timeout = '2 s', pause = '1 s', jitter = '50 %' }";
+    let point = answer(100, "200 s", keys);
+    let flow = &point.flows[0];
+    assert!(value(flow, Metric::ConnectionsFailed) >= 70.0);
+    assert_eq!(value(flow, Metric::Messages), 100.0);
+    // Turns are spent on connections that devices have given up.
+    assert!(value(flow, Metric::LastCompletion) > 12.0);
+}
+
+#[test]
+fn messages_survive_an_outage_that_ends_connections() {
+    let text = "title = 't'\nduration = '5 min'\nnode.meter.count = 20\nnode.head = {}\n\
+                [link.line]\nfrom = 'meter'\nto = 'head'\n\
+                both = { rate = '1 Mbit/s', delay = '20 ms', \
+                outage = [{ start = '30 s', length = '60 s' }] }\n\
+                [flow.reading]\nfrom = 'meter'\nto = 'head'\n\
+                load.periodic = { size = '200 B', every = '20 s' }\nconnection = 'per_message'\n\
+                reconnect = { timeout = '5 s' }\ntls = {}";
+    let scenario = Scenario::from_toml(text, "t.toml").unwrap_or_else(|error| panic!("{error}"));
+    let answer = Sim::default().run(&scenario, &NoProgress).unwrap();
+    let flow = &answer.points[0].flows[0];
+    assert!(value(flow, Metric::ConnectionsFailed) > 50.0);
+    let (due, arrived) = (value(flow, Metric::MessagesDue), value(flow, Metric::Messages));
+    // Those of the last second may be under way.
+    assert!(due - arrived <= 3.0, "{due} {arrived}");
+}
+
+#[test]
+fn a_proxy_on_the_path_is_refused_by_key() {
+    let text = "title = 't'\nduration = '5 min'\nnode.meter = {}\nnode.head = {}\n\
+                node.box = { proxy.mode = 'split' }\n\
+                link.a = { from = 'meter', to = 'box', both.rate = '1 Mbit/s' }\n\
+                link.b = { from = 'box', to = 'head', both.rate = '1 Mbit/s' }\n\
+                [flow.reading]\nfrom = 'meter'\nto = 'head'\n\
+                load.periodic = { size = '200 B', every = '20 s' }\nconnection = 'per_message'";
+    let scenario = Scenario::from_toml(text, "t.toml").unwrap_or_else(|error| panic!("{error}"));
+    let refused = Sim::default().supports(&scenario).unwrap_err();
+    assert_eq!(refused[0].key, "flow.reading.connection");
+}
