@@ -31,8 +31,27 @@ pub fn explain(
     files: Vec<CaptureFile>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Explanation, CaptureError> {
+    explain_in(Table::default(), files, progress)
+}
+
+/// Explains captures as [`explain`] does, and records the progress of each connection over time,
+/// which [`compare`](crate::compare) needs: up to 100 kB for each direction of a connection.
+///
+/// # Errors
+/// A file that is no capture, or is damaged.
+pub fn explain_with_history(
+    files: Vec<CaptureFile>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Explanation, CaptureError> {
+    explain_in(Table { has_history: true, ..Table::default() }, files, progress)
+}
+
+fn explain_in(
+    mut table: Table,
+    files: Vec<CaptureFile>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Explanation, CaptureError> {
     let mut reader = SegmentReader::open(files)?;
-    let mut table = Table::default();
     let mut is_interrupted = false;
     while let Some(segment) = reader.next_segment()? {
         table.handle_segment(&segment, &reader);
@@ -68,6 +87,7 @@ struct Table {
     segments: u64,
     first: Option<Instant>,
     last: Instant,
+    has_history: bool,
 }
 
 #[derive(Debug)]
@@ -97,6 +117,9 @@ impl Table {
         }
         let index = self.connections.len();
         let mut connection = Connection::new(segment);
+        if self.has_history {
+            connection.record_history();
+        }
         connection.handle_segment(segment);
         self.connections.push(Slot::Open(Box::new(connection)));
         self.open.push(index);
@@ -146,6 +169,7 @@ impl Table {
         let skipped = reader.skipped();
         Explanation {
             connections,
+            first_at: self.first.unwrap_or_default(),
             duration_s: self.last.since(self.first.unwrap_or(self.last)).as_secs_f64(),
             segments: self.segments,
             other_packets: skipped.other,

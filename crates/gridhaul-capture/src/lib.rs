@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod connection;
 mod connections;
 mod error;
@@ -34,14 +35,22 @@ mod file;
 mod limit;
 mod quantity;
 mod segment;
+mod sequence;
 
+pub use comparison::{
+    Comparison, ConnectionComparison, Curve, Parting, Side, SimulatedFlow, compare,
+};
 pub use connection::{Connection, Ends, Message};
-pub use connections::{Progress, explain};
+pub use connections::{Progress, explain, explain_with_history};
 pub use error::CaptureError;
 pub use estimate::{Estimate, Interval, LinkEstimate};
 pub use explanation::{
-    Confidence, ConnectionExplanation, Explanation, Position, Verdict, connections_csv,
+    Confidence, ConnectionExplanation, Detail, Explanation, Position, Verdict, connections_csv,
 };
 pub use file::{CaptureFile, SegmentReader};
 pub use limit::{Counters, Leg, Limit, Shares};
 pub use segment::CapturedSegment;
+pub use sequence::{
+    MarkedEvent, Ranges, Sequence, SequenceBuilder, SequenceMark, StreamRange, read_sequence,
+    sequence_csv,
+};

@@ -6,6 +6,7 @@ mod direction;
 mod echo;
 mod full_size;
 mod handshake;
+mod history;
 mod messages;
 mod outstanding;
 mod sender_view;
@@ -25,6 +26,7 @@ use handshake::Handshake;
 pub use messages::Message;
 
 pub(crate) use direction::Direction;
+pub(crate) use history::{Checkpoint, History};
 
 /// The ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -80,6 +82,11 @@ impl Connection {
             segments: [0; 2],
             closed: false,
         }
+    }
+
+    /// Records the progress of both directions over time, for a comparison.
+    pub(crate) fn record_history(&mut self) {
+        self.directions.iter_mut().for_each(Direction::record_history);
     }
 
     /// Handles the next segment of the connection.

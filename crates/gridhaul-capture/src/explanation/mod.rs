@@ -9,6 +9,7 @@ mod text;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde::Serialize;
 
+use crate::connection::History;
 use crate::limit::{Counters, Leg};
 use crate::{Ends, LinkEstimate, Message, Shares};
 
@@ -23,6 +24,9 @@ pub(crate) use facts::Context;
 pub struct Explanation {
     /// The connections in the order of their first segments.
     pub connections: Vec<ConnectionExplanation>,
+    /// Time of the first segment.
+    #[serde(skip)]
+    pub first_at: Instant,
     /// From the first to the last segment in s.
     pub duration_s: f64,
     /// TCP segments.
@@ -33,6 +37,15 @@ pub struct Explanation {
     pub cut_packets: u64,
     /// Whether reading ended before the end of the files.
     pub is_interrupted: bool,
+}
+
+/// A fact about a connection as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Detail {
+    /// Name, such as "round trip, mean".
+    pub name: &'static str,
+    /// Value with its unit, and with its interval if it is an estimate.
+    pub value: String,
 }
 
 /// The explanation of a connection: of the direction with more data.
@@ -83,6 +96,18 @@ pub struct ConnectionExplanation {
     /// The messages of the client and of the server: what a load trace contains.
     #[serde(skip)]
     pub messages: [Vec<Message>; 2],
+    /// Time of the first segment of the capture.
+    #[serde(skip)]
+    pub(crate) capture_start_at: Instant,
+    /// Number of the point of the capture.
+    #[serde(skip)]
+    pub(crate) point_number: u32,
+    /// Time of the last segment.
+    #[serde(skip)]
+    pub(crate) last_at: Instant,
+    /// The progress of the data of the client and of the server, if it was recorded.
+    #[serde(skip)]
+    pub(crate) histories: [Option<History>; 2],
     /// Initial sequence numbers of both ends.
     #[serde(skip)]
     pub(crate) initial_numbers: [Option<u32>; 2],

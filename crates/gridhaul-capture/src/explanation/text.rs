@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Confidence, ConnectionExplanation, Explanation};
+use super::{Confidence, ConnectionExplanation, Detail, Explanation};
 use crate::Estimate;
 use crate::quantity::{bit_rate, bytes, seconds};
 
@@ -20,15 +20,23 @@ impl Explanation {
         if self.connections.is_empty() {
             let _ = writeln!(text, "The capture has no TCP connections.");
         }
-        if self.cut_packets > 0 {
-            let _ = writeln!(
-                text,
-                "note: {} packets were captured without their TCP header: capture at least 96 \
-                 bytes of each (`tcpdump -s 128`)",
-                self.cut_packets
-            );
+        for note in self.notes() {
+            let _ = writeln!(text, "note: {note}");
         }
         text
+    }
+
+    /// Notes on the whole capture.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let cut = (self.cut_packets > 0).then(|| {
+            format!(
+                "{} packets were captured without their TCP header: capture at least 96 bytes of \
+                 each (`tcpdump -s 128`)",
+                self.cut_packets
+            )
+        });
+        cut.into_iter().collect()
     }
 }
 
@@ -65,17 +73,27 @@ impl ConnectionExplanation {
     #[must_use]
     pub fn details(&self) -> String {
         let mut text = format!("{}\n\n", self.sentence());
-        let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "  {name:<24}{value}");
-        };
-        line("captured at", self.position.name().to_owned());
-        for (index, (limit, share)) in self.shares.limits.iter().enumerate() {
-            let name = if index == 0 { "share of the time" } else { "" };
-            line(name, format!("{:>5.1} %  {}", 100.0 * share, limit.noun()));
+        let mut previous = "";
+        for Detail { name, value } in self.detail_rows() {
+            // The shares of the time have their name in the first line.
+            let shown = if name == SHARE && name == previous { "" } else { name };
+            let _ = writeln!(text, "  {shown:<24}{value}");
+            previous = name;
+        }
+        text
+    }
+
+    /// All facts about the connection.
+    #[must_use]
+    pub fn detail_rows(&self) -> Vec<Detail> {
+        let mut rows = vec![Detail::new("captured at", self.position.name().to_owned())];
+        let mut line = |name: &'static str, value: String| rows.push(Detail::new(name, value));
+        for (limit, share) in &self.shares.limits {
+            line(SHARE, format!("{:>5.1} %  {}", 100.0 * share, limit.noun()));
         }
         if self.shares.unexplained > 0.0 {
             let share = 100.0 * self.shares.unexplained;
-            line("", format!("{share:>5.1} %  pacing or the application"));
+            line(SHARE, format!("{share:>5.1} %  pacing or the application"));
         }
         let unknown = || "unknown".to_owned();
         line("round trip, smallest", self.round_trip_s.map_or_else(unknown, seconds));
@@ -102,7 +120,16 @@ impl ConnectionExplanation {
         for note in &self.notes {
             line("note", note.clone());
         }
-        text
+        rows
+    }
+}
+
+/// Name of the shares of the time.
+const SHARE: &str = "share of the time";
+
+impl Detail {
+    const fn new(name: &'static str, value: String) -> Self {
+        Self { name, value }
     }
 }
 

@@ -4,9 +4,10 @@ mod blocks;
 mod interface;
 mod packet;
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use gridhaul_core::tcp::Flags;
+use gridhaul_scenario::answer::Capture;
 
 use crate::{CaptureError, CapturedSegment};
 
@@ -49,6 +50,16 @@ impl CaptureFile {
     #[must_use]
     pub fn new(name: &str, source: impl Read + Send + 'static) -> Self {
         Self { name: name.to_owned(), source: Box::new(source) }
+    }
+
+    /// A capture of a run.
+    ///
+    /// # Errors
+    /// The recorded bytes cannot be read.
+    pub fn recorded(capture: &Capture) -> io::Result<Self> {
+        let mut bytes = Vec::with_capacity(usize::try_from(capture.pcapng.len()).unwrap_or(0));
+        capture.pcapng.copy_to(&mut bytes)?;
+        Ok(Self::new(&capture.name, io::Cursor::new(bytes)))
     }
 }
 

@@ -5,7 +5,9 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Direction;
 use crate::CapturedSegment;
+use crate::Limit;
 use crate::connection::acknowledgement::{Acknowledgement, Sample};
+use crate::connection::history::Checkpoint;
 use crate::estimate::Delivered;
 
 impl Direction {
@@ -107,6 +109,7 @@ impl Direction {
         };
         self.traffic.last_acked = Some(at);
         self.traffic.acknowledged += acknowledged.payload;
+        self.add_progress(at, ack);
         let newest = acknowledged.newest;
         if !acknowledged.clean {
             self.link.interrupt();
@@ -131,6 +134,18 @@ impl Direction {
             self.previous_excess = previous_excess;
         }
         Some(sample)
+    }
+
+    fn add_progress(&mut self, at: Instant, ack: u64) {
+        let Some(history) = &mut self.history else { return };
+        let checkpoint = Checkpoint {
+            at,
+            bytes: 0,
+            retransmissions: self.traffic.retransmissions,
+            limits: Limit::ALL.map(|limit| self.account.part(limit).time),
+        };
+        // The acknowledgement of a FIN counts one more.
+        history.add(ack.min(self.sender.next), checkpoint);
     }
 
     /// The round trip of a packet with this number of bytes, if neither a queue nor the receiver

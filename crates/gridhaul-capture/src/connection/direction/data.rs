@@ -56,7 +56,12 @@ impl Direction {
         let bytes = u64::from(segment.packet) + (packets - 1) * headers;
         self.traffic.packets += packets;
         self.traffic.bytes += bytes;
-        self.traffic.first.get_or_insert(segment.at);
+        if self.traffic.first.is_none() {
+            self.traffic.first = Some(segment.at);
+            if let Some(history) = &mut self.history {
+                history.begin(segment.at, start);
+            }
+        }
         self.traffic.last = Some(segment.at);
         let sent =
             Sent { start, end, at: segment.at, bytes: bytes as u32, packets: packets as u32 };

@@ -8,6 +8,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::echo::EchoRoundTrip;
 use super::full_size::FollowedSizes;
+use super::history::History;
 use super::messages::{Message, Messages};
 use super::outstanding::Outstanding;
 use super::sender_view::SenderView;
@@ -53,6 +54,8 @@ pub(crate) struct Direction {
     is_zero_window: bool,
     /// End of a window of zero, in a connection whose window scale is unknown.
     reopened_at: Option<Instant>,
+    /// The progress over time, if it is recorded.
+    history: Option<Box<History>>,
 }
 
 /// The transmission before a wait.
@@ -80,6 +83,10 @@ impl Direction {
             self.sender.delay = sender;
         }
         self.round_trips.handshake = Some(HandshakeRoundTrip { time: receiver, bytes });
+    }
+
+    pub(in crate::connection) fn record_history(&mut self) {
+        self.history = Some(Box::default());
     }
 
     pub(in crate::connection) fn handle_syn(&mut self, segment: &CapturedSegment) {
@@ -142,6 +149,9 @@ impl Direction {
     }
     pub(crate) fn messages(&self) -> &[Message] {
         self.messages.rows()
+    }
+    pub(crate) fn history(&self) -> Option<&History> {
+        self.history.as_deref()
     }
     pub(crate) const fn losses(&self) -> Losses {
         self.outstanding.losses
