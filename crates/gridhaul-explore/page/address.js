@@ -1,6 +1,6 @@
 // The state of the page in its address, so that a view can be shared and returned to.
 
-const OWN = ["view", "seed", "replications", "flow", "direction"];
+const OWN = ["view", "seed", "replications", "flow", "direction", "connection", "rate", "tolerance", "simulated"];
 
 /** The state in the address. `values` and `kept` have a text for each control that was changed. */
 export function read(ids) {

@@ -1,12 +1,13 @@
 // The page: tabs, and the views of a subject.
 
 import * as address from "./address.js";
+import { startCapture } from "./capture.js";
 import { startPackets } from "./packets.js";
 import { startResults } from "./results.js";
 import { startScenario } from "./scenario.js";
 
 const byId = (id) => document.getElementById(id);
-const VIEWS = ["scenario", "packets", "results"];
+const VIEWS = ["scenario", "packets", "results", "capture"];
 
 function showFailure(message) {
   byId("failure").textContent = message;
@@ -44,10 +45,21 @@ async function start() {
   const response = await fetch("api/subject");
   if (!response.ok) throw new Error(await response.text());
   const subject = await response.json();
-  const { scenario, results } = subject;
-  document.title = `${scenario.title} – gridhaul explore`;
-  byId("title").textContent = scenario.title;
+  const { scenario, results, capture } = subject;
   byId("program").textContent = `gridhaul ${subject.gridhaul} explore`;
+  const setTitle = (title) => {
+    document.title = `${title} – gridhaul explore`;
+    byId("title").textContent = title;
+  };
+  if (capture) {
+    setTitle(capture.files.join(", "));
+    const state = address.read(new Set());
+    // The chart of the view needs its width.
+    startTabs(["capture"], state, "capture", () => {});
+    await startCapture(capture, state, showFailure);
+    return;
+  }
+  setTitle(scenario.title);
   const state = address.read(new Set(scenario.controls.map((control) => control.id)));
   const request = startScenario(scenario, state, showFailure);
   const hasPackets = scenario.flows.some((flow) => flow.has_packets);

@@ -21,9 +21,9 @@ export class Ranges {
 
   get length() { return this.time.length; }
 
-  /** Index of the first range at or after a time. */
-  indexAt(time) {
-    let [low, high] = [0, this.time.length];
+  /** Index of the first range at or after a time, which is not before `low`. */
+  indexAt(time, low = 0) {
+    let high = this.time.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.time[middle] < time) low = middle + 1; else high = middle;
@@ -74,14 +74,19 @@ export const LAYERS = {
   sack: { colour: 3, heading: "SACK", dash: [2, 2] },
   acks: { colour: 2, heading: "acknowledgement" },
   retransmissions: { colour: 1, heading: "retransmission", width: 3 },
+  simulated: { colour: 6, heading: "simulated acknowledgement", dash: [8, 3], width: 2 },
   lost: { colour: 6, heading: "marked lost" },
   timeouts: { colour: 4, heading: "timeout" },
+  parting: { colour: 6, heading: "simulation parts" },
 };
 
-/** The diagram of a trace: `layers` has the ranges by name, `timeouts` and `lost` are events. */
+/**
+ * The diagram of a trace: `layers` has the ranges by name, `timeouts` and `lost` are events, and
+ * `parting` is the time at which a simulation parts from a capture.
+ */
 export class PacketsChart {
-  constructor(layers, events, duration) {
-    Object.assign(this, { layers, events, duration });
+  constructor(layers, events, duration, parting = null) {
+    Object.assign(this, { layers, events, duration, parting });
     this.hidden = new Set();
     this.range = [0, duration];
   }
@@ -103,10 +108,15 @@ export class PacketsChart {
     this.show(from + (to - from) * share, to + (to - from) * share);
   }
 
-  /** The geometry of a frame: scales, and for each layer vertical lines (x, y, y) and steps. */
+  /** The area of the diagram. */
+  plot(width, height) {
+    return { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
+  }
+
+  /** The geometry of a frame: scales, and the marks of each layer. */
   frame(width, height) {
     const [from, to] = this.range;
-    const plot = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
+    const plot = this.plot(width, height);
     const shown = (name) => this.layers[name] && !this.hidden.has(name);
     let [low, high] = [Infinity, -Infinity];
     for (const name of ["first", "retransmissions", "sack"]) {
@@ -115,8 +125,9 @@ export class PacketsChart {
       const found = ranges.extent(ranges.indexAt(from), ranges.indexAt(to));
       [low, high] = [Math.min(low, found.low), Math.max(high, found.high)];
     }
-    if (shown("acks")) {
-      const acks = this.layers.acks;
+    for (const name of ["acks", "simulated"]) {
+      if (!shown(name)) continue;
+      const acks = this.layers[name];
       const [first, end] = [Math.max(0, acks.indexAt(from) - 1), acks.indexAt(to)];
       if (end > first) [low, high] = [Math.min(low, acks.start[first]), Math.max(high, acks.start[end - 1])];
     }
@@ -125,14 +136,15 @@ export class PacketsChart {
     [low, high] = [Math.max(0, low - room), high + room];
     const x = (time) => plot.left + (plot.right - plot.left) * (time - from) / (to - from);
     const y = (position) => plot.bottom - (plot.bottom - plot.top) * (position - low) / (high - low);
-    const lines = {};
-    for (const name of ["first", "sack", "retransmissions"]) if (shown(name)) lines[name] = this.verticals(this.layers[name], plot, x, y);
-    if (shown("acks")) lines.acks = this.steps(this.layers.acks, "start", plot, x, y);
-    if (shown("window")) lines.window = this.steps(this.layers.acks, "end", plot, x, y);
-    return { plot, x, y, low, high, from, to, lines };
+    const marks = {};
+    for (const name of ["first", "sack", "retransmissions"]) if (shown(name)) marks[name] = this.verticals(this.layers[name], plot, x, y);
+    if (shown("acks")) marks.acks = this.steps(this.layers.acks, "start", plot, x, y);
+    if (shown("window")) marks.window = this.steps(this.layers.window, "end", plot, x, y);
+    if (shown("simulated")) marks.simulated = this.steps(this.layers.simulated, "start", plot, x, y);
+    return { plot, x, y, low, high, from, to, marks };
   }
 
-  /** A line for each range, or for each column of pixels with several. */
+  /** A line (x, y, y) for each range, or one for each column of pixels with several. */
   verticals(ranges, plot, x, y) {
     const [from, to] = this.range;
     const [first, end] = [ranges.indexAt(from), ranges.indexAt(to)];
@@ -140,42 +152,48 @@ export class PacketsChart {
     const lines = [];
     if (end - first <= 2 * columns) {
       for (let index = first; index < end; index += 1) lines.push(x(ranges.time[index]), y(ranges.start[index]), y(ranges.end[index]));
-      return lines;
+      return { verticals: lines };
     }
     let at = first;
     for (let column = 1; column <= columns && at < end; column += 1) {
-      const next = Math.min(end, ranges.indexAt(from + (to - from) * column / columns));
+      const next = Math.min(end, ranges.indexAt(from + (to - from) * column / columns, at));
       if (next > at) {
         const { low, high } = ranges.extent(at, next);
-        lines.push(plot.left + column - 0.5, y(low), y(high));
+        lines.push(plot.left + column - 1, y(high), y(low));
       }
       at = next;
     }
-    return lines;
+    return { columns: lines };
   }
 
-  /** Points of a staircase: the position is valid until the next acknowledgement. */
+  /** A staircase: the position is valid until the next acknowledgement. Points, or a line for each column of pixels. */
   steps(ranges, side, plot, x, y) {
     const [from, to] = this.range;
     const values = ranges[side];
     const [first, end] = [Math.max(0, ranges.indexAt(from) - 1), ranges.indexAt(to)];
     const columns = Math.max(1, Math.round(plot.right - plot.left));
-    const points = [];
     const clipped = (value) => Math.min(Math.max(y(value), plot.top), plot.bottom);
-    const push = (at, value) => {
-      if (points.length) points.push(at, points.at(-1));
-      points.push(at, clipped(value));
-    };
     if (end - first <= 2 * columns) {
-      for (let index = first; index < end; index += 1) push(Math.max(plot.left, x(ranges.time[index])), values[index]);
-    } else {
-      for (let column = 0; column <= columns; column += 1) {
-        const index = Math.min(end, ranges.indexAt(from + (to - from) * column / columns)) - 1;
-        if (index >= 0) push(plot.left + column, values[index]);
+      const points = [];
+      for (let index = first; index < end; index += 1) {
+        const at = clipped(values[index]);
+        if (points.length) points.push(Math.max(plot.left, x(ranges.time[index])), points.at(-1));
+        points.push(Math.max(plot.left, x(ranges.time[index])), at);
       }
+      if (points.length) points.push(plot.right, points.at(-1));
+      return { points };
     }
-    if (points.length) points.push(plot.right, points.at(-1));
-    return points;
+    const lines = [];
+    let [at, previous] = [first, null];
+    for (let column = 0; column < columns; column += 1) {
+      at = Math.min(end, ranges.indexAt(from + (to - from) * (column + 1) / columns, at));
+      if (at === 0) continue;
+      const now = clipped(values[at - 1]);
+      const before = previous ?? now;
+      lines.push(plot.left + column, Math.min(before, now), Math.max(before, now));
+      previous = now;
+    }
+    return { columns: lines };
   }
 
   /** Events in the range. */
@@ -188,18 +206,25 @@ export class PacketsChart {
   draw(pen, width, height) {
     const frame = this.frame(width, height);
     drawAxes(pen, frame, width, height);
-    for (const [name, { colour, dash, width: thickness }] of Object.entries(LAYERS)) {
-      const numbers = frame.lines[name];
-      if (!numbers) continue;
-      if (name === "acks" || name === "window") pen.polyline(numbers, { colour, dash, width: 1.4 });
-      else pen.verticals(numbers, { colour, dash, width: thickness ?? 1.4 });
+    for (const [name, { colour, dash, width: thickness = 1.4 }] of Object.entries(LAYERS)) {
+      const { verticals, columns, points } = frame.marks[name] ?? {};
+      const style = { colour, dash, width: thickness };
+      if (verticals) pen.verticals(verticals, style);
+      if (columns) pen.columns(columns, style);
+      if (points) pen.polyline(points, style);
     }
     this.drawEvents(pen, frame);
   }
 
   /** Crosses for segments that are marked lost, dashed lines for timeouts; at most one a column. */
-  drawEvents(pen, { plot, x, y, low, high }) {
+  drawEvents(pen, { plot, x, y, low, high, from, to }) {
     const columns = new Set();
+    if (this.parting !== null && !this.hidden.has("parting") && this.parting >= from && this.parting <= to) {
+      const at = x(this.parting);
+      const isLeft = at < plot.right - 150;
+      pen.polyline([at, plot.top, at, plot.bottom], { colour: LAYERS.parting.colour, width: 1.6 });
+      pen.text("simulation parts", at + (isLeft ? 4 : -4), plot.bottom - 6, isLeft ? "left" : "right");
+    }
     for (const event of this.visibleEvents()) {
       const at = x(event.time_s);
       const name = event.event === "segments_lost" ? "lost" : event.event === "timer_expired" ? "timeouts" : null;
@@ -218,7 +243,7 @@ export class PacketsChart {
 }
 
 /** Names of timers in the diagram. */
-const TIMERS = { tail_loss_probe: "TLP", reordering: "RACK", persist: "persist" };
+const TIMERS = { tail_loss_probe: "TLP", reordering: "RACK", persist: "persist", retransmission_or_probe: "timer" };
 
 function drawAxes(pen, { plot, x, y, low, high, from, to }, width, height) {
   const [bytes, bytesPrefix] = prefixOf(high, "B");
@@ -267,6 +292,19 @@ export class CanvasPen {
     this.stroke(style);
   }
 
+  /** Extents of columns of pixels: whole pixels need no smoothing, and dashes are columns that are left out. */
+  columns(numbers, { colour, dash }) {
+    const { context } = this;
+    context.fillStyle = this.colours[colour];
+    const [on, off] = dash ?? [1, 0];
+    for (let index = 0; index < numbers.length; index += 3) {
+      const x = Math.round(numbers[index]);
+      if (x % (on + off) >= on) continue;
+      const top = Math.floor(numbers[index + 1]);
+      context.fillRect(x, top, 1, Math.max(2, Math.ceil(numbers[index + 2]) - top));
+    }
+  }
+
   polyline(points, style) {
     const { context } = this;
     context.beginPath();
@@ -305,6 +343,16 @@ export class SvgPen {
       d += `M${numbers[index].toFixed(1)} ${(numbers[index + 1] + 0.5).toFixed(1)}V${(numbers[index + 2] - 0.5).toFixed(1)}`;
     }
     this.path(d, style);
+  }
+
+  columns(numbers, { colour, dash }) {
+    const [on, off] = dash ?? [1, 0];
+    let d = "";
+    for (let index = 0; index < numbers.length; index += 3) {
+      if (Math.round(numbers[index]) % (on + off) >= on) continue;
+      d += `M${(numbers[index] + 0.5).toFixed(1)} ${(numbers[index + 1] - 0.5).toFixed(1)}V${(numbers[index + 2] + 0.5).toFixed(1)}`;
+    }
+    this.path(d, { colour, width: 1 });
   }
 
   polyline(points, style) {

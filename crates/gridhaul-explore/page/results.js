@@ -4,7 +4,7 @@ import * as address from "./address.js";
 import { lineChart } from "./chart.js";
 import { figure } from "./export.js";
 import { withUnit } from "./format.js";
-import { cell } from "./scenario.js";
+import { cell, fillTable } from "./table.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -69,6 +69,8 @@ class ResultsView {
 
   async choose(name, value) {
     this.choice[name] = value;
+    // The rows of the other table are others.
+    if (name === "table") this.choice.compared = "";
     address.write(this.state);
     if (name === "table" || name === "metric") {
       this.makeChoices();
@@ -85,7 +87,9 @@ class ResultsView {
     if (!response.ok) { this.showFailure(await response.text()); return; }
     const { columns } = await response.json();
     this.columns = new Map(columns.map((column) => [column.name, column.values]));
-    this.compared.clear();
+    const count = this.columns.get("point").length;
+    const marked = (this.choice.compared ?? "").split(" ").filter(Boolean).map(Number);
+    this.compared = new Set(marked.filter((row) => row < count).slice(0, COMPARED_MAX));
     this.makeFilters();
     this.draw();
     address.write(this.state);
@@ -166,7 +170,7 @@ class ResultsView {
     byId("results-status").textContent = `${rows.length} of ${this.columns.get("point").length} rows.${more}`;
     byId("results-command").textContent = this.command();
     this.drawPoints(rows, info, values, errors);
-    this.drawCompared(info, values);
+    this.drawCompared();
   }
 
   command() {
@@ -176,27 +180,33 @@ class ResultsView {
   }
 
   drawPoints(rows, info, values, errors) {
-    const head = document.createElement("tr");
-    head.append(cell("th", "compare"), ...this.filters.map((name) => cell("th", name)), cell("th", info.heading, "n"));
     const body = rows.slice(0, ROWS_MAX).map((row) => {
-      const line = document.createElement("tr");
       const box = document.createElement("input");
       box.type = "checkbox";
       box.checked = this.compared.has(row);
       box.setAttribute("aria-label", `compare ${this.nameOf(row)}`);
-      box.addEventListener("change", () => {
-        if (box.checked && this.compared.size >= COMPARED_MAX) { box.checked = false; return; }
-        this.compared[box.checked ? "add" : "delete"](row);
-        this.drawCompared(info, values);
-      });
-      const first = document.createElement("td");
-      first.append(box);
+      box.addEventListener("change", () => this.mark(row, box));
       const error = errors[row] ? ` ± ${withUnit(errors[row], info.unit, 2)}` : "";
-      line.append(first, ...this.filters.map((name) => cell("td", String(this.columns.get(name)[row]))), cell("td", withUnit(values[row], info.unit) + error, "n"));
-      return line;
+      const keys = this.filters.map((name) => String(this.columns.get(name)[row]));
+      return [box, ...keys, withUnit(values[row], info.unit) + error];
     });
-    byId("points").tHead.replaceChildren(head);
-    byId("points").tBodies[0].replaceChildren(...body);
+    const headings = ["compare", ...this.filters, [info.heading]];
+    fillTable(byId("points"), { headings, rows: body, empty: "no point has these values" });
+    const more = rows.length > ROWS_MAX ? `The table has the first ${ROWS_MAX} of ${rows.length} rows: choose values to see others. ` : "";
+    byId("points-note").textContent = more;
+  }
+
+  /** Marks a row for the comparison, or releases it. */
+  mark(row, box) {
+    if (box.checked && this.compared.size >= COMPARED_MAX) {
+      box.checked = false;
+      byId("points-note").textContent = `At most ${COMPARED_MAX} points are compared: release one first.`;
+      return;
+    }
+    this.compared[box.checked ? "add" : "delete"](row);
+    this.choice.compared = [...this.compared].join(" ");
+    address.write(this.state);
+    this.drawCompared();
   }
 
   nameOf(row) {
@@ -204,28 +214,21 @@ class ResultsView {
   }
 
   /** The marked rows, each with its change relative to the first. */
-  drawCompared(info, values) {
-    const rows = [...this.compared];
-    const head = document.createElement("tr");
-    head.append(cell("th", "point"), cell("th", info.heading, "n"), cell("th", "change", "n"));
-    const base = values[rows[0]];
-    const body = rows.map((row) => {
-      const line = document.createElement("tr");
+  drawCompared() {
+    const info = this.info();
+    const values = this.columns.get(this.choice.metric) ?? [];
+    const errors = this.columns.get(`${this.choice.metric}_ci95`) ?? [];
+    const marked = [...this.compared];
+    const base = values[marked[0]];
+    const rows = marked.map((row) => {
       const change = base ? (values[row] / base - 1) * 100 : null;
-      const text = row === rows[0] ? "reference" : change === null ? "–" : `${change > 0 ? "+" : ""}${change.toFixed(1)} %`.replace("-", "−");
-      const name = cell("th", this.nameOf(row));
-      name.scope = "row";
-      line.append(name, cell("td", withUnit(values[row], info.unit), "n"), cell("td", text, "n"));
-      return line;
+      const text = row === marked[0] ? "reference" : change === null ? "–" : `${change > 0 ? "+" : ""}${change.toFixed(1)} %`.replace("-", "−");
+      const error = errors[row] ? ` ± ${withUnit(errors[row], info.unit, 2)}` : "";
+      return [this.nameOf(row), withUnit(values[row], info.unit) + error, text];
     });
-    if (!rows.length) {
-      const line = document.createElement("tr");
-      const empty = cell("td", "Mark points in the table below; the first one is the reference.");
-      empty.colSpan = 3;
-      line.append(empty);
-      body.push(line);
-    }
-    byId("compare").tHead.replaceChildren(head);
-    byId("compare").tBodies[0].replaceChildren(...body);
+    fillTable(byId("compare"), {
+      headings: ["point", [info.heading], ["change"]], rows, rowHeading: 0,
+      empty: "Mark points in the table below; the first one is the reference.",
+    });
   }
 }

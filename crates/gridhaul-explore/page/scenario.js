@@ -5,6 +5,7 @@ import { lineChart } from "./chart.js";
 import { makeControls, settingsOf } from "./controls.js";
 import { copy, figure } from "./export.js";
 import { withUnit } from "./format.js";
+import { cell, fillTable } from "./table.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -278,24 +279,19 @@ class ScenarioView {
     const columns = variants.flatMap(({ label, result }) => ["sim", "model"]
       .filter((backend) => pointOf(result, backend))
       .map((backend) => ({ result, backend, heading: `${label ? `${label}, ` : ""}${backend === "sim" ? "simulator" : "equations"}` })));
-    const head = document.createElement("tr");
-    head.append(cell("th", "metric"), ...columns.map(({ heading }) => cell("th", heading, "n")));
     const rows = [];
     for (const [scope, name, metrics] of [["flows", flow, FLOW_METRICS], ["links", direction, LINK_METRICS]]) {
       for (const column of metrics) {
         const info = this.scenario.metrics.find((metric) => metric.column === column);
         const found = columns.map(({ result, backend }) => estimate(result, backend, scope, name, column));
         if (!info || found.every((one) => (one?.mean ?? null) === null)) continue;
-        const row = document.createElement("tr");
-        const heading = cell("th", `${info.heading}${scope === "links" ? ` of ${direction}` : ""}`);
-        heading.scope = "row";
+        const heading = cell("span", `${info.heading}${scope === "links" ? ` of ${direction}` : ""}`);
         heading.title = info.doc;
-        row.append(heading, ...found.map((one) => cell("td", estimateText(one, info.unit), "n")));
-        rows.push(row);
+        rows.push([heading, ...found.map((one) => estimateText(one, info.unit))]);
       }
     }
-    byId("numbers").tHead.replaceChildren(head);
-    byId("numbers").tBodies[0].replaceChildren(...rows);
+    const headings = ["metric", ...columns.map(({ heading }) => [heading])];
+    fillTable(byId("numbers"), { headings, rows, rowHeading: 0 });
   }
 }
 
@@ -324,11 +320,4 @@ export function estimateText(found, unit) {
   if (!found) return "–";
   const text = withUnit(found.mean, unit);
   return found.ci95 ? `${text} ± ${withUnit(found.ci95, unit, 2)}` : text;
-}
-
-export function cell(kind, text, className = "") {
-  const made = document.createElement(kind);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
 }

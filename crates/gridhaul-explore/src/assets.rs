@@ -12,6 +12,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SCRIPTS: &[(&str, &str)] = &[
     ("main.js", include_str!("../page/main.js")),
     ("address.js", include_str!("../page/address.js")),
+    ("capture.js", include_str!("../page/capture.js")),
     ("chart.js", include_str!("../page/chart.js")),
     ("controls.js", include_str!("../page/controls.js")),
     ("export.js", include_str!("../page/export.js")),
@@ -20,6 +21,8 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("packets_chart.js", include_str!("../page/packets_chart.js")),
     ("results.js", include_str!("../page/results.js")),
     ("scenario.js", include_str!("../page/scenario.js")),
+    ("sequence_view.js", include_str!("../page/sequence_view.js")),
+    ("table.js", include_str!("../page/table.js")),
 ];
 
 /// The file with this path, if the page has it.

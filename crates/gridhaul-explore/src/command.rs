@@ -24,8 +24,15 @@ pub(crate) fn of(subject: &Subject, changes: &Changes, backends: &[&str]) -> Str
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// The command that explains captures, with options that are quoted already.
+pub(crate) fn explain(files: &[String], options: &[String]) -> String {
+    let files = files.iter().map(|file| quoted(file));
+    let words = ["gridhaul explain".to_owned()].into_iter().chain(files);
+    words.chain(options.iter().cloned()).collect::<Vec<_>>().join(" ")
+}
+
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

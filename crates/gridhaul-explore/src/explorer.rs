@@ -1,10 +1,12 @@
 //! The answers to requests.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::access::Access;
 use crate::assets;
 use crate::cancellation::{Cancellation, LatestRuns};
+use crate::capture_view::{self, KeptSimulation};
 use crate::http::{Request, Response};
 use crate::packets_view::{self, PacketsRequest};
 use crate::results_view;
@@ -12,27 +14,36 @@ use crate::runner::{RunFailure, Runner};
 use crate::scenario_view::{self, RunRequest};
 use crate::subject::Subject;
 
-/// A page with its scenario and results.
+/// A page with its scenario, results or capture.
 pub struct Explorer {
     access: Access,
     subject: Subject,
     runner: Box<dyn Runner>,
     runs: LatestRuns,
+    simulation: KeptSimulation,
 }
 
 /// The first answer to a page.
 #[derive(Serialize)]
 struct Opening<'a> {
     gridhaul: &'static str,
-    scenario: scenario_view::Description<'a>,
+    /// Absent if the page is about a capture.
+    scenario: Option<scenario_view::Description<'a>>,
     results: Option<results_view::Description<'a>>,
+    capture: Option<capture_view::Description<'a>>,
 }
 
 impl Explorer {
     /// A page about a subject.
     #[must_use]
     pub fn new(access: Access, subject: Subject, runner: Box<dyn Runner>) -> Self {
-        Self { access, subject, runner, runs: LatestRuns::default() }
+        Self {
+            access,
+            subject,
+            runner,
+            runs: LatestRuns::default(),
+            simulation: KeptSimulation::default(),
+        }
     }
 
     /// The answer to a request. A run takes as long as on the command line, unless a later request
@@ -47,6 +58,9 @@ impl Explorer {
             ("POST", "api/run") => self.run(request, cancellation),
             ("POST", "api/packets") => self.packets(request, cancellation),
             ("GET", "api/results/table") => self.table(request),
+            (_, path) if path.starts_with("api/capture/") => {
+                self.capture(request, path, cancellation)
+            }
             ("GET", path) => assets::file(path)
                 .unwrap_or_else(|| Response::text("404 Not Found", "there is no such file")),
             _ => Response::text("405 Method Not Allowed", "the methods are GET and POST"),
@@ -54,17 +68,20 @@ impl Explorer {
     }
 
     fn opening(&self) -> Opening<'_> {
+        let Subject { results, capture, .. } = &self.subject;
+        let is_of_scenario = capture.is_none();
         Opening {
             gridhaul: env!("CARGO_PKG_VERSION"),
-            scenario: scenario_view::Description::of(&self.subject),
-            results: self.subject.results.as_ref().map(results_view::Description::of),
+            scenario: is_of_scenario.then(|| scenario_view::Description::of(&self.subject)),
+            results: results.as_ref().map(results_view::Description::of),
+            capture: capture.as_ref().map(capture_view::Description::of),
         }
     }
 
     fn run(&self, request: &Request, cancellation: &Cancellation) -> Response {
-        let request: RunRequest = match serde_json::from_slice(&request.body) {
+        let request: RunRequest = match parsed(request) {
             Ok(request) => request,
-            Err(error) => return refused(&error.to_string()),
+            Err(refusal) => return refusal,
         };
         self.runs.begin(&request.place, cancellation);
         let result = scenario_view::run(&self.subject, &request, &*self.runner, cancellation);
@@ -72,13 +89,46 @@ impl Explorer {
     }
 
     fn packets(&self, request: &Request, cancellation: &Cancellation) -> Response {
-        let request: PacketsRequest = match serde_json::from_slice(&request.body) {
+        let request: PacketsRequest = match parsed(request) {
             Ok(request) => request,
-            Err(error) => return refused(&error.to_string()),
+            Err(refusal) => return refusal,
         };
         self.runs.begin(&request.place, cancellation);
         packets_view::packets(&self.subject, &request, &*self.runner, cancellation)
             .unwrap_or_else(failed)
+    }
+
+    fn capture(&self, request: &Request, path: &str, cancellation: &Cancellation) -> Response {
+        let Some(capture) = &self.subject.capture else {
+            return Response::text("404 Not Found", "this page has no capture");
+        };
+        match (&*request.method, path) {
+            ("GET", "api/capture/connection") => {
+                let number = request.parameter("number").unwrap_or_default();
+                capture_view::facts(capture, &number).unwrap_or_else(|message| refused(&message))
+            }
+            ("GET", "api/capture/connections.csv") => capture_view::csv(capture),
+            ("POST", "api/capture/packets") => {
+                let answer = parsed(request).and_then(|request: capture_view::PacketsRequest| {
+                    self.runs.begin(&request.place, cancellation);
+                    let (kept, runner) = (&self.simulation, &*self.runner);
+                    capture_view::packets(capture, &request, kept, runner, cancellation)
+                        .map_err(failed)
+                });
+                answer.unwrap_or_else(|refusal| refusal)
+            }
+            ("POST", "api/capture/simulation") => {
+                let answer =
+                    parsed(request).and_then(|request: capture_view::SimulationRequest| {
+                        self.runs.begin(&request.place, cancellation);
+                        let (kept, runner) = (&self.simulation, &*self.runner);
+                        capture_view::summary(capture, &request, kept, runner, cancellation)
+                            .map_err(failed)
+                    });
+                answer.unwrap_or_else(|refusal| refusal)
+            }
+            _ => Response::text("404 Not Found", "there is no such part of a capture"),
+        }
     }
 
     fn table(&self, request: &Request) -> Response {
@@ -91,6 +141,11 @@ impl Explorer {
             Err(message) => refused(&message),
         }
     }
+}
+
+/// The contents of a request, which is JSON.
+fn parsed<T: DeserializeOwned>(request: &Request) -> Result<T, Response> {
+    serde_json::from_slice(&request.body).map_err(|error| refused(&error.to_string()))
 }
 
 /// The answer to a request whose run has none.
@@ -110,12 +165,13 @@ fn refused(message: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_capture::CaptureFile;
     use gridhaul_scenario::Scenario;
     use gridhaul_scenario::answer::Answer;
     use serde_json::Value;
 
     use super::*;
-    use crate::{Changes, RunBackend};
+    use crate::{Capture, CaptureOptions, Changes, RunBackend, SimulatedCapture};
 
     /// Refuses all changes, and answers no scenario.
     struct Refusing;
@@ -135,6 +191,19 @@ mod tests {
             cancellation: &Cancellation,
         ) -> Result<Answer, RunFailure> {
             assert!(!cancellation.is_cancelled());
+            Err(RunFailure::Cancelled)
+        }
+
+        fn open_captures(&self, _: &[String]) -> Result<Vec<CaptureFile>, String> {
+            Err("there are no captures".to_owned())
+        }
+
+        fn simulate_capture(
+            &self,
+            _: &Capture,
+            _: &CaptureOptions,
+            _: &Cancellation,
+        ) -> Result<SimulatedCapture, RunFailure> {
             Err(RunFailure::Cancelled)
         }
     }
@@ -157,7 +226,15 @@ mod tests {
 
     #[test]
     fn nothing_is_served_without_the_token() {
-        for path in ["/", "/index.html", "/api/subject", "/api/run", "/public/main.js"] {
+        for path in [
+            "/",
+            "/index.html",
+            "/api/subject",
+            "/api/run",
+            "/api/capture/packets",
+            "/api/capture/simulation",
+            "/public/main.js",
+        ] {
             for method in ["GET", "POST", "HEAD", "OPTIONS"] {
                 let (status, body) = answer(method, path, "");
                 assert_eq!(status, "403 Forbidden", "{method} {path}: {body}");
@@ -196,6 +273,11 @@ mod tests {
             assert!(ids.contains(&id), "{ids:?}");
         }
         assert!(subject["results"].is_null());
+        assert!(subject["capture"].is_null());
         assert_eq!(answer("GET", "/secret/api/results/table", "").0, "404 Not Found");
+        for path in ["connection", "connections.csv", "packets", "simulation"] {
+            let path = format!("/secret/api/capture/{path}");
+            assert_eq!(answer("GET", &path, "").0, "404 Not Found", "{path}");
+        }
     }
 }

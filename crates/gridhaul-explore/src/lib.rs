@@ -1,5 +1,5 @@
 //! The page of `gridhaul explore`: a scenario with sliders, whose runs are drawn at once, the
-//! packets of a connection, and the points of stored results.
+//! packets of a connection, the points of stored results, and the connections of a capture.
 //!
 //! [`Explorer::handle`] answers a request without I/O; [`serve`] connects it to a socket. The
 //! program passes a [`Runner`], so that this crate depends on no backend. The files of the page
@@ -12,6 +12,7 @@
 mod access;
 mod assets;
 mod cancellation;
+mod capture_view;
 mod command;
 mod explorer;
 mod http;
@@ -19,6 +20,7 @@ mod packets_view;
 mod results_view;
 mod runner;
 mod scenario_view;
+mod sequence_data;
 mod server;
 mod subject;
 
@@ -26,6 +28,6 @@ pub use access::{Access, token};
 pub use cancellation::Cancellation;
 pub use explorer::Explorer;
 pub use http::{Request, Response};
-pub use runner::{Changes, RunBackend, RunFailure, Runner};
+pub use runner::{CaptureOptions, Changes, RunBackend, RunFailure, Runner, SimulatedCapture};
 pub use server::serve;
-pub use subject::{Results, Subject};
+pub use subject::{Capture, Results, Subject};

@@ -1,10 +1,12 @@
 //! The program that runs scenarios, as this crate sees it.
 
+use gridhaul_capture::{CaptureFile, Comparison, Explanation};
 use gridhaul_scenario::Scenario;
-use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::answer::{Answer, Capture as RecordedCapture};
+use gridhaul_scenario::units::{BitRate, Duration, Probability};
 
 use crate::cancellation::Cancellation;
+use crate::subject::Capture;
 
 /// Runs scenarios. Implemented by the program with its library, so that the page shows the numbers
 /// of the command line.
@@ -25,6 +27,54 @@ pub trait Runner: Send + Sync {
         backend: RunBackend,
         cancellation: &Cancellation,
     ) -> Result<Answer, RunFailure>;
+
+    /// Opens the files of a capture.
+    ///
+    /// # Errors
+    /// A file that cannot be read: the message of the command line.
+    fn open_captures(&self, files: &[String]) -> Result<Vec<CaptureFile>, String>;
+
+    /// Simulates the load of a capture over its estimated link.
+    ///
+    /// # Errors
+    /// See [`RunFailure`].
+    fn simulate_capture(
+        &self,
+        capture: &Capture,
+        options: &CaptureOptions,
+        cancellation: &Cancellation,
+    ) -> Result<SimulatedCapture, RunFailure>;
+}
+
+/// Options of the simulation of a capture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CaptureOptions {
+    /// Random seed.
+    pub seed: u64,
+    /// Rate of the link, if no connection shows it.
+    pub rate: Option<BitRate>,
+    /// Share of the data of a connection by which the acknowledged bytes may differ.
+    pub tolerance: Probability,
+}
+
+/// A simulation of the load of a capture.
+#[derive(Debug, Clone)]
+pub struct SimulatedCapture {
+    /// The connections of the capture, compared with the simulated ones.
+    pub comparison: Comparison,
+    /// The simulation, explained as the capture is.
+    pub explanation: Explanation,
+    /// The packets of the simulation.
+    pub captures: Vec<RecordedCapture>,
+    /// The scenario, as TOML.
+    pub scenario: String,
+}
+
+impl Default for CaptureOptions {
+    fn default() -> Self {
+        let tolerance = Probability::new(0.1).unwrap_or(Probability::ZERO);
+        Self { seed: 1, rate: None, tolerance }
+    }
 }
 
 /// A backend that answers while a slider moves.

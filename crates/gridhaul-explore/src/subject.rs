@@ -1,5 +1,6 @@
-//! The scenario and the results that a page shows.
+//! The scenario, the results or the capture that a page shows.
 
+use gridhaul_capture::Explanation;
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Record;
@@ -18,6 +19,17 @@ pub struct Subject {
     pub(crate) is_first_point: bool,
     /// Stored answers.
     pub(crate) results: Option<Results>,
+    /// A capture, which the page shows in the place of a scenario.
+    pub(crate) capture: Option<Capture>,
+}
+
+/// A packet capture.
+#[derive(Debug, Clone)]
+pub struct Capture {
+    /// Paths of its files for commands.
+    pub files: Vec<String>,
+    /// Its explanation, with the history of each connection.
+    pub explanation: Explanation,
 }
 
 /// The stored answers of a results folder.
@@ -47,7 +59,7 @@ impl Subject {
         let record = std::mem::take(&mut explored.record);
         let is_as_in_file = !is_first_point && record == Record::default();
         let file = is_as_in_file.then(|| path.to_owned());
-        Ok(Self { scenario: explored, file, is_first_point, results: None })
+        Ok(Self { scenario: explored, file, is_first_point, results: None, capture: None })
     }
 
     /// The built-in scenario.
@@ -57,13 +69,19 @@ impl Subject {
     pub fn example() -> Result<Self, String> {
         let scenario = Scenario::from_toml(EXAMPLE, "built-in example");
         let scenario = scenario.map_err(|error| error.to_string())?;
-        Ok(Self { scenario, file: None, is_first_point: false, results: None })
+        Ok(Self { scenario, file: None, is_first_point: false, results: None, capture: None })
     }
 
     /// The same with stored results, which the page shows first.
     #[must_use]
     pub fn with_results(self, results: Results) -> Self {
         Self { results: Some(results), ..self }
+    }
+
+    /// The same with a capture, which the page shows in the place of the scenario.
+    #[must_use]
+    pub fn with_capture(self, capture: Capture) -> Self {
+        Self { capture: Some(capture), ..self }
     }
 }
 

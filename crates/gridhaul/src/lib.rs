@@ -39,6 +39,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture_simulation;
 #[cfg(feature = "cli")]
 pub mod command_line;
 pub mod compare;

@@ -67,7 +67,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Write tables of stored answers as CSV, JSON or Parquet, without running the scenario again
     Export(ExportArgs),
-    /// Open a page in the browser: a scenario with sliders, or the points of stored results
+    /// Open a page in the browser: a scenario with sliders, the points of stored results, or a
+    /// capture
     Explore(ExploreArgs),
     /// Find the cheapest configuration that meets limits: number of aggregators, TCP, link rates
     Plan(PlanArgs),

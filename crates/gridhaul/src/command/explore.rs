@@ -1,28 +1,33 @@
-//! `gridhaul explore`: a page with the runs of a scenario, or with stored results.
+//! `gridhaul explore`: a page with the runs of a scenario, with stored results, or with a capture.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow};
+use gridhaul_capture::{CaptureFile, explain_with_history};
 use gridhaul_cli::{print, say};
 use gridhaul_explore::{
-    Access, Cancellation, Changes, Explorer, Results, RunBackend, RunFailure, Runner, Subject,
+    Access, Cancellation, Capture, CaptureOptions, Changes, Explorer, Results, RunBackend,
+    RunFailure, Runner, SimulatedCapture, Subject,
 };
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
+use super::explain;
 use super::export::{answer_files, label};
 use super::run::load;
 use crate::args::ExploreArgs;
+use crate::capture_simulation;
 use crate::{BackendName, Engine, Error, Observer, read_answer};
 
 /// Serves the page until the program is ended.
 pub(crate) fn run(args: &ExploreArgs) -> Result<(), CommandError> {
-    let subject = subject(args.path.as_deref())?;
+    let subject = subject(&args.paths)?;
     let listener = listen(args.port)?;
     let port = listener.local_addr().context("cannot determine the port")?.port();
     let token = gridhaul_explore::token().context("cannot read random numbers for a token")?;
@@ -39,15 +44,50 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), CommandError> {
         .map_err(CommandError::Input)
 }
 
-/// The scenario or the results at a path.
-fn subject(path: Option<&Path>) -> Result<Subject, CommandError> {
-    let Some(path) = path else {
-        return Subject::example().map_err(|error| CommandError::Internal(anyhow!(error)));
-    };
+/// The scenario, the results or the capture at these paths.
+fn subject(paths: &[PathBuf]) -> Result<Subject, CommandError> {
+    let [path, others @ ..] = paths else { return example() };
+    if paths.iter().all(|path| is_capture(path)) {
+        return capture(paths);
+    }
+    if let Some(other) = others.first() {
+        return Err(anyhow!(
+            "{}: a second path\n  help: give one scenario or results folder; several files must \
+             all be captures (pcap or pcapng)",
+            other.display()
+        )
+        .into());
+    }
     if path.is_dir() || path.extension().is_some_and(|ending| ending == "json") {
         return results(path);
     }
     of_scenario(path)
+}
+
+fn example() -> Result<Subject, CommandError> {
+    Subject::example().map_err(|error| CommandError::Internal(anyhow!(error)))
+}
+
+/// Whether a file is a capture, by its first bytes: pcapng (draft-ietf-opsawg-pcapng, section 4.1),
+/// or pcap in both byte orders, with microseconds or nanoseconds (draft-ietf-opsawg-pcap, section
+/// 4). The name says it as well, so that a damaged capture has the error of a capture.
+fn is_capture(path: &Path) -> bool {
+    const MAGIC: [u32; 5] = [0x0a0d_0d0a, 0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1];
+    let named = path.extension().is_some_and(|ending| {
+        ["pcap", "pcapng", "cap"].iter().any(|own| ending.eq_ignore_ascii_case(own))
+    });
+    let mut first = [0; 4];
+    let begins = File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
+    named || begins && MAGIC.contains(&u32::from_be_bytes(first))
+}
+
+fn capture(paths: &[PathBuf]) -> Result<Subject, CommandError> {
+    let explanation = explain::read(paths, explain_with_history, false)?;
+    if explanation.is_interrupted {
+        return Err(CommandError::Interrupted("interrupted: no page is opened".to_owned()));
+    }
+    let files = paths.iter().map(|path| path.display().to_string()).collect();
+    Ok(example()?.with_capture(Capture { files, explanation }))
 }
 
 fn of_scenario(file: &Path) -> Result<Subject, CommandError> {
@@ -64,7 +104,7 @@ fn results(path: &Path) -> Result<Subject, CommandError> {
     }
     let folder = if path.is_dir() { path.to_owned() } else { parent_of(path) };
     let scenario = folder.join("scenario.toml");
-    let subject = if scenario.is_file() { of_scenario(&scenario)? } else { subject(None)? };
+    let subject = if scenario.is_file() { of_scenario(&scenario)? } else { example()? };
     Ok(subject.with_results(Results { path: path.display().to_string(), answers }))
 }
 
@@ -138,9 +178,48 @@ impl Runner for Library {
                 let missing = || RunFailure::Refused("the run has no answer".to_owned());
                 answers.pop().ok_or_else(missing)
             }
-            Err(Error::Interrupted(_)) => Err(RunFailure::Cancelled),
-            Err(error) => Err(RunFailure::Refused(error.to_string())),
+            Err(error) => Err(failure(error)),
         }
+    }
+
+    fn open_captures(&self, files: &[String]) -> Result<Vec<CaptureFile>, String> {
+        let open = |name: &String| {
+            let file = File::open(name).map_err(|error| format!("cannot read {name}: {error}"))?;
+            Ok(CaptureFile::new(name, file))
+        };
+        files.iter().map(open).collect()
+    }
+
+    fn simulate_capture(
+        &self,
+        capture: &Capture,
+        options: &CaptureOptions,
+        cancellation: &Cancellation,
+    ) -> Result<SimulatedCapture, RunFailure> {
+        let folder = tempfile::tempdir();
+        let folder = folder.map_err(|error| {
+            RunFailure::Refused(format!("cannot create a temporary folder: {error}"))
+        })?;
+        let CaptureOptions { seed, rate, tolerance } = *options;
+        let simulation = capture_simulation::simulate(
+            &capture.files.join(", "),
+            &capture.explanation,
+            &capture_simulation::Options { seed, rate, tolerance },
+            folder.path(),
+            &Observed(cancellation.clone()),
+        )
+        .map_err(failure)?;
+        let capture_simulation::CaptureSimulation { comparison, explanation, captures, scenario } =
+            simulation;
+        Ok(SimulatedCapture { comparison, explanation, captures, scenario })
+    }
+}
+
+/// The failure of a run.
+fn failure(error: Error) -> RunFailure {
+    match error {
+        Error::Interrupted(_) => RunFailure::Cancelled,
+        error => RunFailure::Refused(error.to_string()),
     }
 }
 

@@ -48,14 +48,13 @@ fn import_natig(args: &NatigArgs) -> Result<(), CommandError> {
 }
 
 fn import_pcap(args: &PcapArgs) -> Result<(), CommandError> {
-    let explanation = explain::read(&args.captures, args.quiet)?;
+    let explanation = explain::read(&args.captures, gridhaul_capture::explain, args.quiet)?;
     if explanation.is_interrupted {
         return Err(CommandError::Interrupted("interrupted: nothing is written".to_owned()));
     }
-    let names: Vec<_> = args.captures.iter().map(|path| path.display().to_string()).collect();
-    let options = capture::Options { rate: args.rate };
-    let imported =
-        capture::import(&names.join(", "), &explanation, &options).map_err(anyhow::Error::new)?;
+    let options = capture::Options { rate: args.rate, ..capture::Options::default() };
+    let name = explain::shown(&args.captures);
+    let imported = capture::import(&name, &explanation, &options).map_err(anyhow::Error::new)?;
     if args.out.exists() {
         return Err(anyhow!(
             "{} exists\n  help: give another folder with --out, or remove this one",

@@ -10,6 +10,8 @@ use super::link_scenario::{
 };
 use super::{File, ImportError};
 
+pub use super::link_scenario::CapturePoint;
+
 /// A scenario and the traces that it names.
 #[derive(Debug, Clone)]
 pub struct Imported {
@@ -17,6 +19,17 @@ pub struct Imported {
     pub scenario: String,
     /// Names and contents of the traces, as CSV.
     pub traces: Vec<(String, String)>,
+    /// The flows of the scenario, in its order.
+    pub flows: Vec<ImportedFlow>,
+}
+
+/// A direction of a connection as a flow.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportedFlow {
+    /// Number of the connection.
+    pub connection: usize,
+    /// Whether the client sends the data.
+    pub is_upload: bool,
 }
 
 /// Values that replace those of the capture.
@@ -24,6 +37,8 @@ pub struct Imported {
 pub struct Options {
     /// Rate of the link, if no connection shows it.
     pub rate: Option<BitRate>,
+    /// The end at which the simulation captures packets, on a link of its own.
+    pub capture_point: Option<CapturePoint>,
 }
 
 /// The scenario of an explained capture.
@@ -52,12 +67,15 @@ pub fn import(
     let forward = direction(file, &connections, true, options)?;
     let reverse = direction(file, &connections, false, options)?;
     let mut traces = Vec::new();
-    let mut flows = Vec::new();
+    let (mut flows, mut imported_flows) = (Vec::new(), Vec::new());
     let mut stacks = Vec::new();
     for connection in &connections {
         let stack = stack(connection);
         for (end, messages) in connection.messages.iter().enumerate() {
-            let flow = flow(connection, end == 0, messages, &stack, explanation, &mut traces);
+            let is_upload = end == 0;
+            let flow = flow(connection, is_upload, messages, &stack, explanation, &mut traces);
+            let imported = ImportedFlow { connection: connection.number, is_upload };
+            imported_flows.extend(flow.iter().map(|_| imported));
             flows.extend(flow);
         }
         stacks.push(stack);
@@ -80,8 +98,9 @@ pub fn import(
         reverse,
         stacks,
         flows,
+        capture_point: options.capture_point,
     };
-    Ok(Imported { scenario: scenario.to_toml(), traces })
+    Ok(Imported { scenario: scenario.to_toml(), traces, flows: imported_flows })
 }
 
 /// A direction of the link, from the connections that send in it; without any, from the others.

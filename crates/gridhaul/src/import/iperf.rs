@@ -85,6 +85,7 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
         reverse,
         stacks: Vec::new(),
         flows: flows(&root, size, is_reverse),
+        capture_point: None,
     };
     Ok(scenario.to_toml())
 }

@@ -43,6 +43,18 @@ pub(super) struct Stack {
     pub(super) keys: Vec<Sourced<String>>,
 }
 
+/// The end at which packets are captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapturePoint {
+    /// The end that opens the connections.
+    Client,
+    /// The other end.
+    Server,
+}
+
+/// Name of the link on which packets are captured, and of the node at its other end.
+pub(crate) const TAP: &str = "tap";
+
 /// A scenario of one link.
 #[derive(Debug, Clone)]
 pub(super) struct LinkScenario {
@@ -55,6 +67,8 @@ pub(super) struct LinkScenario {
     pub(super) reverse: Direction,
     pub(super) stacks: Vec<Stack>,
     pub(super) flows: Vec<Flow>,
+    /// The end at which a link without delay, on which packets are captured, is added.
+    pub(super) capture_point: Option<CapturePoint>,
 }
 
 impl LinkScenario {
@@ -68,10 +82,26 @@ impl LinkScenario {
         let _ = write!(
             text,
             "title = {title}\nduration = \"{}\"\nwarmup = \"0 s\"\n\n\
-             [node]\nclient = {{}}\nserver = {{}}\n\n\
-             [link.path]\nfrom = \"client\"\nto = \"server\"\n",
+             [node]\nclient = {{}}\nserver = {{}}\n",
             self.duration
         );
+        let [from, to] = match self.capture_point {
+            None => ["client", "server"],
+            Some(CapturePoint::Client) => [TAP, "server"],
+            Some(CapturePoint::Server) => ["client", TAP],
+        };
+        if let Some(point) = self.capture_point {
+            let end = match point {
+                CapturePoint::Client => "client",
+                CapturePoint::Server => "server",
+            };
+            let _ = write!(
+                text,
+                "{TAP} = {{}}\n\n[link.{TAP}]\nfrom = \"{end}\"\nto = \"{TAP}\"\n\
+                 both = {{ rate = \"100 Gbit/s\", delay = \"0 s\", queue = \"unlimited\" }}\n"
+            );
+        }
+        let _ = write!(text, "\n[link.path]\nfrom = \"{from}\"\nto = \"{to}\"\n");
         for (name, direction) in [("forward", &self.forward), ("reverse", &self.reverse)] {
             let _ = writeln!(text, "\n[link.path.{name}]");
             direction.write(&mut text);

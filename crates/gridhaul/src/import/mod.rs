@@ -9,6 +9,8 @@ pub mod topology;
 
 mod link_scenario;
 
+pub(crate) use link_scenario::TAP;
+
 use thiserror::Error;
 
 /// A file: its name in errors, and its text.

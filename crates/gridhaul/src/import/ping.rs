@@ -86,6 +86,7 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
                 options.size, options.every
             ),
         }],
+        capture_point: None,
     };
     Ok(scenario.to_toml())
 }

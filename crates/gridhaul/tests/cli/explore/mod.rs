@@ -1,6 +1,7 @@
 //! `gridhaul explore`: its answers are those of the command line, and only its own page gets them.
 
 mod browser;
+mod capture;
 mod page;
 
 use serde_json::Value;
@@ -31,12 +32,17 @@ fn moved(page: &Page) -> Vec<String> {
     settings.collect()
 }
 
-/// The answers that the command of the page prints.
-fn printed(desk: &Desk, command: &str) -> Vec<Value> {
+/// The answers that the command of the page prints, as text.
+fn printed_text(desk: &Desk, command: &str) -> String {
     let arguments = command.strip_prefix("gridhaul ").unwrap();
     let done = desk.run(&format!("{arguments} --json --quiet --out printed --force"));
     assert_eq!(done.code, Some(0), "{command}\n{}", done.err);
-    match serde_json::from_str(&done.out).unwrap() {
+    done.out
+}
+
+/// The answers that the command of the page prints.
+fn printed(desk: &Desk, command: &str) -> Vec<Value> {
+    match serde_json::from_str(&printed_text(desk, command)).unwrap() {
         Value::Array(answers) => answers,
         answer => vec![answer],
     }
@@ -237,7 +243,10 @@ fn the_commands_of_the_guide_open_a_page() {
         scenarios.join("lossy-line.toml"),
     )
     .unwrap();
-    for line in commands.iter().filter(|line| line.starts_with("gridhaul sweep")) {
+    let prepares = |line: &&String| {
+        ["run", "sweep"].iter().any(|own| line.starts_with(&format!("gridhaul {own} ")))
+    };
+    for line in commands.iter().filter(prepares) {
         let done = desk.run(line.strip_prefix("gridhaul ").unwrap());
         assert_eq!(done.code, Some(0), "{line}\n{}", done.err);
     }

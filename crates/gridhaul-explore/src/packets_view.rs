@@ -1,22 +1,20 @@
 //! The packets view: the segments, acknowledgements and events of one connection.
 
-mod arrays;
-mod capture;
-mod events;
-mod trace;
+use std::io;
 
+use gridhaul_capture::{CaptureError, CaptureFile, SegmentReader, Sequence, SequenceBuilder};
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Answer, Capture};
 use gridhaul_scenario::scenario::{Hop, Transport};
+use gridhaul_scenario::units::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
 use crate::command;
 use crate::http::Response;
 use crate::runner::{Changes, RunBackend, RunFailure, Runner};
+use crate::sequence_data::{self, ArrayInfo, Event};
 use crate::subject::Subject;
-use events::Event;
-use trace::Trace;
 
 /// A request for the packets of a flow.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -39,7 +37,7 @@ struct Head {
     reverse: String,
     duration_s: f64,
     events: Vec<Event>,
-    arrays: Vec<arrays::ArrayInfo>,
+    arrays: Vec<ArrayInfo>,
 }
 
 /// The links at the sender of a flow.
@@ -83,35 +81,54 @@ pub(crate) fn packets(
     };
     let scenario = runner.change(&subject.scenario, &changes).map_err(RunFailure::Refused)?;
     let answer = runner.run(&scenario, RunBackend::Sim, cancellation)?;
-    let unreadable = |error: std::io::Error| RunFailure::Refused(error.to_string());
-    let trace = trace_of(&scenario, flow, &links, &answer).map_err(unreadable)?;
+    let sequence = sequence_of(&scenario, flow, &links, &answer)?;
     let log = answer.event_logs.iter().find(|log| log.name == *flow);
-    let events = log.map(|log| events::of(&log.jsonl)).transpose().map_err(unreadable)?;
-    let named = trace.arrays();
+    let events = log.map(|log| Event::of_log(&log.jsonl)).transpose().map_err(unreadable)?;
+    let named = sequence_data::arrays("", &sequence);
     let head = Head {
         command: command::of(subject, &changes, &["sim"]),
         forward: links.forward.0,
         reverse: links.reverse.0,
         duration_s: scenario.duration.as_secs_f64(),
         events: events.unwrap_or_default(),
-        arrays: arrays::infos(&named),
+        arrays: sequence_data::infos(&named),
     };
-    Ok(Response::bytes(arrays::encode(&head, &named)))
+    Ok(Response::bytes(sequence_data::encode(&head, &named)))
 }
 
-fn trace_of(
+fn unreadable(error: io::Error) -> RunFailure {
+    RunFailure::Refused(error.to_string())
+}
+
+/// The packets of a flow in the captures of a run.
+fn sequence_of(
     scenario: &Scenario,
     flow: &str,
     links: &SenderLinks,
     answer: &Answer,
-) -> std::io::Result<Trace> {
-    let port = capture::port_of(scenario, flow);
-    let read = |direction: &str| {
-        let is_own = |capture: &&Capture| capture.name == direction;
-        let found = answer.captures.iter().find(is_own);
-        found.map_or_else(|| Ok(Vec::new()), |capture| capture::segments(&capture.pcapng, port))
-    };
-    Ok(Trace::of(&read(&links.forward.0)?, &read(&links.reverse.0)?))
+) -> Result<Sequence, RunFailure> {
+    let directions = [&links.forward.0, &links.reverse.0];
+    let is_own = |capture: &&Capture| directions.contains(&&capture.name);
+    let files = answer.captures.iter().filter(is_own).map(CaptureFile::recorded);
+    let files = files.collect::<Result<_, _>>().map_err(unreadable)?;
+    let damaged = |error: CaptureError| RunFailure::Refused(error.to_string());
+    let mut reader = SegmentReader::open(files).map_err(damaged)?;
+    let port = port_of(scenario, flow);
+    let mut builder = SequenceBuilder::new(Instant::ZERO);
+    while let Some(segment) = reader.next_segment().map_err(damaged)? {
+        let is_of_sender = segment.source.port() == port;
+        if is_of_sender || segment.destination.port() == port {
+            builder.handle_segment(&segment, is_of_sender);
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// The port of the `from` end of a flow: captures number the connections of a scenario.
+fn port_of(scenario: &Scenario, flow: &str) -> u16 {
+    let earlier = scenario.flow.iter().take_while(|(name, _)| *name != flow);
+    let number: u64 = earlier.map(|(_, flow)| scenario.connections(flow)).sum();
+    1024 + (number % 60_000) as u16
 }
 
 impl SenderLinks {

@@ -5,20 +5,20 @@ use serde::Serialize;
 
 /// An array.
 #[derive(Debug)]
-pub(super) struct NamedArray<'a> {
-    pub(super) name: String,
-    pub(super) values: &'a [f64],
+pub(crate) struct NamedArray<'a> {
+    pub(crate) name: String,
+    pub(crate) values: &'a [f64],
 }
 
 /// Name and length of an array in the head.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct ArrayInfo {
+pub(crate) struct ArrayInfo {
     name: String,
     length: usize,
 }
 
 /// The infos of arrays, in their order.
-pub(super) fn infos(arrays: &[NamedArray<'_>]) -> Vec<ArrayInfo> {
+pub(crate) fn infos(arrays: &[NamedArray<'_>]) -> Vec<ArrayInfo> {
     let info =
         |array: &NamedArray<'_>| ArrayInfo { name: array.name.clone(), length: array.values.len() };
     arrays.iter().map(info).collect()
@@ -26,7 +26,7 @@ pub(super) fn infos(arrays: &[NamedArray<'_>]) -> Vec<ArrayInfo> {
 
 /// The length of the head in four bytes, the head, blanks up to a multiple of eight bytes, and the
 /// arrays; numbers are little-endian.
-pub(super) fn encode(head: &impl Serialize, arrays: &[NamedArray<'_>]) -> Vec<u8> {
+pub(crate) fn encode(head: &impl Serialize, arrays: &[NamedArray<'_>]) -> Vec<u8> {
     // A head consists of numbers and texts, so it always has a JSON form.
     let mut head = serde_json::to_vec(head).unwrap_or_default();
     head.resize((head.len() + 4).next_multiple_of(8) - 4, b' ');

@@ -1,5 +1,8 @@
 //! The page in headless Chromium, which moves a slider, keeps a variant and changes the view.
 
+mod answers;
+mod capture;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -80,6 +83,14 @@ impl Browser {
 
     fn open(&mut self, url: &str) {
         self.call("Page.navigate", &json!({ "url": url }));
+    }
+
+    /// Keeps files in the list `saved` instead of downloading them.
+    fn keep_saved_files(&mut self) {
+        self.evaluate(
+            "window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL \
+             = blob => { saved.push(blob); return 'blob:none'; }; 0",
+        );
     }
 
     /// The value of an expression in the page; promises are awaited.
@@ -179,6 +190,11 @@ fn the_page_fits_a_phone_and_a_desktop_in_light_and_dark() {
         // The results are the first view of a results folder.
         browser.wait_for("document.querySelectorAll('#points tbody tr').length == 2");
         browser.wait_for("document.querySelector('#results-chart svg')");
+        // Marked points are compared, and the address keeps them.
+        browser.evaluate("document.querySelectorAll('#points input').forEach(own => own.click())");
+        browser.wait_for("document.querySelectorAll('#compare tbody tr').length == 2");
+        let marked = browser.evaluate("new URLSearchParams(location.search).get('r.compared')");
+        assert_eq!(marked, "0 1");
         let excess = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert_eq!(browser.evaluate(excess), 0, "results, {width} pixels");
         browser.evaluate("document.getElementById('tab-scenario').click()");
@@ -248,12 +264,9 @@ fn saved_charts_have_their_numbers_and_the_command_that_makes_them() {
     let mut browser = Browser::start();
     browser.open(page.url());
     browser.wait_for("gridhaul.redraws > 0");
-    // The files are kept instead of downloaded.
-    browser.evaluate(
-        "window.saved = []; HTMLAnchorElement.prototype.click = () => {}; URL.createObjectURL = \
-         blob => { saved.push(blob); return 'blob:none'; }; \
-         document.querySelectorAll('#charts figure button').forEach(own => own.click())",
-    );
+    browser.keep_saved_files();
+    let buttons = "document.querySelectorAll('#charts figure button')";
+    browser.evaluate(&format!("{buttons}.forEach(own => own.click())"));
     browser.wait_for("saved.length == 8");
     let texts = browser.evaluate("Promise.all(saved.map(blob => blob.text()))");
     let texts: Vec<&str> = texts.as_array().unwrap().iter().filter_map(Value::as_str).collect();
