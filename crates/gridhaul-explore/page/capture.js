@@ -130,11 +130,13 @@ class CaptureView {
     const count = (kind) => head.events.filter(({ event }) => event === kind).length;
     const simulated = layers.simulated ? ` The simulation has ${counted(arrays["simulated_retransmissions.time_s"].length, "retransmission")}.` : "";
     const status = `${counted(layers.first.length, "segment")}, ${counted(layers.retransmissions.length, "retransmission")}, `
-      + `${counted(layers.acks.length, "acknowledgement")}, ${counted(count("timer_expired"), "timeout or probe")}, ${counted(count("send_window_closed"), "closed window")}.${simulated}`;
+      + `${counted(layers.acks.length, "acknowledgement")}, ${counted(count("timer_expired"), "timeout")} (or probes), ${counted(count("send_window_closed"), "closed window")}.${simulated}`;
     const window = head.has_window ? "" : " The offered window is unknown, since the handshake was not captured.";
     const place = `Segments of ${head.sender} and acknowledgements of ${head.receiver}, at the time of the capture.${window}`;
     const texts = { name: `packets of connection ${number}`, status, place, command: head.command };
-    this.diagram.take({ layers, events: head.events, duration: head.duration_s, parting: head.parting?.at_s ?? null, texts });
+    // A range of time ends before its end: the last packet must be within it.
+    const duration = head.duration_s * 1.001;
+    this.diagram.take({ layers, events: head.events, duration, parting: head.parting?.at_s ?? null, texts });
     byId("simulation-sentence").textContent = head.comparison ?? (this.simulation ? `Connection ${number} is not simulated: it has no data, or carries that of another one behind a proxy.` : "");
     this.drawGoodput(number, head);
   }

@@ -21,9 +21,11 @@ export class Ranges {
 
   get length() { return this.time.length; }
 
-  /** Index of the first range at or after a time, which is not before `low`. */
-  indexAt(time, low = 0) {
-    let high = this.time.length;
+  /** Index of the first range at or after a time, which is not before `low`, and probably within `step` of it. */
+  indexAt(time, low = 0, step = this.time.length) {
+    const count = this.time.length;
+    let high = Math.min(low + step, count);
+    while (high < count && this.time[high] < time) [low, high] = [high + 1, Math.min(high + 1 + step, count)];
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.time[middle] < time) low = middle + 1; else high = middle;
@@ -155,8 +157,9 @@ export class PacketsChart {
       return { verticals: lines };
     }
     let at = first;
+    const step = Math.ceil((end - first) / columns);
     for (let column = 1; column <= columns && at < end; column += 1) {
-      const next = Math.min(end, ranges.indexAt(from + (to - from) * column / columns, at));
+      const next = Math.min(end, ranges.indexAt(from + (to - from) * column / columns, at, step));
       if (next > at) {
         const { low, high } = ranges.extent(at, next);
         lines.push(plot.left + column - 1, y(high), y(low));
@@ -185,8 +188,9 @@ export class PacketsChart {
     }
     const lines = [];
     let [at, previous] = [first, null];
+    const step = Math.ceil((end - first) / columns);
     for (let column = 0; column < columns; column += 1) {
-      at = Math.min(end, ranges.indexAt(from + (to - from) * (column + 1) / columns, at));
+      at = Math.min(end, ranges.indexAt(from + (to - from) * (column + 1) / columns, at, step));
       if (at === 0) continue;
       const now = clipped(values[at - 1]);
       const before = previous ?? now;

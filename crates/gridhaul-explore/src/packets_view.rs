@@ -1,8 +1,6 @@
 //! The packets view: the segments, acknowledgements and events of one connection.
 
-use std::io;
-
-use gridhaul_capture::{CaptureError, CaptureFile, SegmentReader, Sequence, SequenceBuilder};
+use gridhaul_capture::{CaptureFile, SegmentReader, Sequence, SequenceBuilder};
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Answer, Capture};
 use gridhaul_scenario::scenario::{Hop, Transport};
@@ -83,7 +81,7 @@ pub(crate) fn packets(
     let answer = runner.run(&scenario, RunBackend::Sim, cancellation)?;
     let sequence = sequence_of(&scenario, flow, &links, &answer)?;
     let log = answer.event_logs.iter().find(|log| log.name == *flow);
-    let events = log.map(|log| Event::of_log(&log.jsonl)).transpose().map_err(unreadable)?;
+    let events = log.map(|log| Event::of_log(&log.jsonl)).transpose().map_err(RunFailure::from)?;
     let named = sequence_data::arrays("", &sequence);
     let head = Head {
         command: command::of(subject, &changes, &["sim"]),
@@ -96,10 +94,6 @@ pub(crate) fn packets(
     Ok(Response::bytes(sequence_data::encode(&head, &named)))
 }
 
-fn unreadable(error: io::Error) -> RunFailure {
-    RunFailure::Refused(error.to_string())
-}
-
 /// The packets of a flow in the captures of a run.
 fn sequence_of(
     scenario: &Scenario,
@@ -110,12 +104,11 @@ fn sequence_of(
     let directions = [&links.forward.0, &links.reverse.0];
     let is_own = |capture: &&Capture| directions.contains(&&capture.name);
     let files = answer.captures.iter().filter(is_own).map(CaptureFile::recorded);
-    let files = files.collect::<Result<_, _>>().map_err(unreadable)?;
-    let damaged = |error: CaptureError| RunFailure::Refused(error.to_string());
-    let mut reader = SegmentReader::open(files).map_err(damaged)?;
+    let files = files.collect::<Result<_, std::io::Error>>()?;
+    let mut reader = SegmentReader::open(files)?;
     let port = port_of(scenario, flow);
     let mut builder = SequenceBuilder::new(Instant::ZERO);
-    while let Some(segment) = reader.next_segment().map_err(damaged)? {
+    while let Some(segment) = reader.next_segment()? {
         let is_of_sender = segment.source.port() == port;
         if is_of_sender || segment.destination.port() == port {
             builder.handle_segment(&segment, is_of_sender);

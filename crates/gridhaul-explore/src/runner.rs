@@ -1,6 +1,8 @@
 //! The program that runs scenarios, as this crate sees it.
 
-use gridhaul_capture::{CaptureFile, Comparison, Explanation};
+use std::io;
+
+use gridhaul_capture::{CaptureError, CaptureFile, Comparison, Explanation};
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Answer, Capture as RecordedCapture};
 use gridhaul_scenario::units::{BitRate, Duration, Probability};
@@ -110,4 +112,16 @@ pub enum RunFailure {
     Cancelled,
     /// The scenario is not supported or cannot run: the message of the command line.
     Refused(String),
+}
+
+impl From<CaptureError> for RunFailure {
+    fn from(error: CaptureError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<io::Error> for RunFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error.to_string())
+    }
 }

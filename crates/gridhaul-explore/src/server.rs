@@ -147,11 +147,15 @@ impl Read for Limited<'_> {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "clients and runs take real time")]
 mod tests {
+    use gridhaul_capture::CaptureFile;
     use gridhaul_scenario::Scenario;
     use gridhaul_scenario::answer::Answer;
 
     use super::*;
-    use crate::{Access, Changes, RunBackend, RunFailure, Runner, Subject};
+    use crate::{
+        Access, Capture, CaptureOptions, Changes, RunBackend, RunFailure, Runner, SimulatedCapture,
+        Subject,
+    };
 
     /// Runs until it is cancelled.
     struct Endless;
@@ -170,6 +174,19 @@ mod tests {
             while !cancellation.is_cancelled() {
                 thread::sleep(Duration::from_millis(1));
             }
+            Err(RunFailure::Cancelled)
+        }
+
+        fn open_captures(&self, _: &[String]) -> Result<Vec<CaptureFile>, String> {
+            Err("there are no captures".to_owned())
+        }
+
+        fn simulate_capture(
+            &self,
+            _: &Capture,
+            _: &CaptureOptions,
+            _: &Cancellation,
+        ) -> Result<SimulatedCapture, RunFailure> {
             Err(RunFailure::Cancelled)
         }
     }

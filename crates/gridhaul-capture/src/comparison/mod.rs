@@ -60,6 +60,9 @@ pub struct ConnectionComparison {
     pub simulated: Option<usize>,
 }
 
+/// Bytes of a segment of Ethernet: on a loopback device, one segment may be all data.
+const SEGMENT_MAX: f64 = 1_460.0;
+
 /// A connection of a capture in a simulation, which begins at the first segment of the capture.
 #[derive(Debug, Clone, Copy)]
 pub struct SimulatedFlow {
@@ -110,7 +113,7 @@ impl ConnectionComparison {
         let payload_byte = measured.counters.payload_byte;
         let simulated_goodput = simulated.and_then(|own| own.goodput_bit_per_s);
         let ratio = measured.goodput_bit_per_s.zip(simulated_goodput);
-        let segments = 2.0 * measured.counters.segment_byte as f64;
+        let segments = 2.0 * (measured.counters.segment_byte as f64).min(SEGMENT_MAX);
         let trip = measured.round_trip_s.or(simulated.and_then(|own| own.round_trip_s));
         let mut comparison = Self {
             number: measured.number,

@@ -146,6 +146,11 @@ impl Connection {
         self.ends
     }
 
+    /// The progress of the data of the client and of the server, if it was recorded.
+    pub(crate) fn histories(&self) -> [Option<History>; 2] {
+        self.directions.each_ref().map(|direction| direction.history().cloned())
+    }
+
     pub(crate) const fn point(&self) -> u32 {
         self.point
     }

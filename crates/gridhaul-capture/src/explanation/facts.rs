@@ -89,12 +89,7 @@ impl ConnectionExplanation {
                 .each_ref()
                 .map(|direction| direction.messages().to_vec()),
             capture_start_at: context.start,
-            point_number: connection.point(),
-            last_at: last,
-            histories: connection
-                .directions()
-                .each_ref()
-                .map(|direction| direction.history().cloned()),
+            histories: connection.histories(),
             initial_numbers: connection.handshake().numbers(),
             point_number: context.point_number,
             last_at: last,

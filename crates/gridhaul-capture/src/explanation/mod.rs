@@ -99,12 +99,6 @@ pub struct ConnectionExplanation {
     /// Time of the first segment of the capture.
     #[serde(skip)]
     pub(crate) capture_start_at: Instant,
-    /// Number of the point of the capture.
-    #[serde(skip)]
-    pub(crate) point_number: u32,
-    /// Time of the last segment.
-    #[serde(skip)]
-    pub(crate) last_at: Instant,
     /// The progress of the data of the client and of the server, if it was recorded.
     #[serde(skip)]
     pub(crate) histories: [Option<History>; 2],

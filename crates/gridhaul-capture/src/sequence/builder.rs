@@ -144,6 +144,7 @@ mod tests {
         CapturedSegment {
             at: Instant::from_secs_f64(seconds),
             point: 0,
+            device: 0,
             source: "10.0.0.1:1024".parse().unwrap(),
             destination: "10.0.0.2:7".parse().unwrap(),
             seq,

@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use gridhaul_scenario::units::Instant;
 use serde::Serialize;
 
-use crate::{CaptureError, CaptureFile, Connection, ConnectionExplanation, SegmentReader};
+use crate::{
+    CaptureError, CaptureFile, CapturedSegment, Connection, ConnectionExplanation, SegmentReader,
+};
 
 pub use builder::{SequenceBuilder, StreamRange};
 pub use table::sequence_csv;
@@ -86,8 +88,11 @@ pub fn read_sequence(
         let has_ends = |source: SocketAddr, destination: SocketAddr| {
             (segment.source, segment.destination) == (source, destination)
         };
+        let is_within = connection.as_ref().map_or(segment.at == explained.first_at, |own| {
+            segment.at + own.set_back() <= explained.last_at
+        });
         let is_own = segment.point == explained.point_number
-            && (explained.first_at..=explained.last_at).contains(&segment.at)
+            && is_within
             && (has_ends(ends.client, ends.server) || has_ends(ends.server, ends.client));
         if !is_own {
             continue;
@@ -101,6 +106,8 @@ pub fn read_sequence(
             // The copy of a packet after a router.
             continue;
         }
+        // The clock of the capture may have been set back.
+        let segment = CapturedSegment { at: connection.times()[1], ..segment };
         let range = builder.handle_segment(&segment, segment.source == sender);
         let after = connection.directions()[direction].traffic();
         let event = if after.timeouts > before.timeouts {

@@ -1,8 +1,8 @@
 //! The packets of a connection of a capture, and those of its simulation over them.
 
 use gridhaul_capture::{
-    CaptureError, CaptureFile, ConnectionComparison, ConnectionExplanation, Curve, Parting,
-    Sequence, read_sequence,
+    CaptureFile, ConnectionComparison, ConnectionExplanation, Curve, Parting, Sequence,
+    read_sequence,
 };
 use gridhaul_scenario::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,8 @@ pub(crate) fn packets(
     let simulated_sequence = overlay.as_ref().map(Overlay::sequence).transpose()?;
     let files = runner.open_captures(&capture.files).map_err(RunFailure::Refused)?;
     let origin = explained.capture_start();
-    let sequence = read_sequence(files, explained, explained.is_upload, origin).map_err(damaged)?;
+    let sequence =
+        read_sequence(files, explained, explained.is_upload, origin).map_err(RunFailure::from)?;
     let mut named = sequence_data::arrays("", &sequence);
     if let Some(simulated) = &simulated_sequence {
         named.extend(sequence_data::arrays("simulated_", simulated));
@@ -108,15 +109,11 @@ impl<'a> Overlay<'a> {
     fn sequence(&self) -> Result<Sequence, RunFailure> {
         let files = self.simulated.captures.iter().map(CaptureFile::recorded);
         let files = files.collect::<Result<_, _>>();
-        let files = files.map_err(|error| RunFailure::Refused(error.to_string()))?;
-        read_sequence(files, self.explained, true, Instant::ZERO).map_err(damaged)
+        let files = files.map_err(RunFailure::from)?;
+        read_sequence(files, self.explained, true, Instant::ZERO).map_err(RunFailure::from)
     }
 
     fn goodput(&self, end_s: f64) -> Option<Curve> {
         self.explained.goodput_curve(true, Instant::ZERO, end_s)
     }
-}
-
-fn damaged(error: CaptureError) -> RunFailure {
-    RunFailure::Refused(error.to_string())
 }

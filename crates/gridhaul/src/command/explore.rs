@@ -178,7 +178,7 @@ impl Runner for Library {
                 let missing = || RunFailure::Refused("the run has no answer".to_owned());
                 answers.pop().ok_or_else(missing)
             }
-            Err(error) => Err(failure(error)),
+            Err(error) => Err(failure(&error)),
         }
     }
 
@@ -208,7 +208,7 @@ impl Runner for Library {
             folder.path(),
             &Observed(cancellation.clone()),
         )
-        .map_err(failure)?;
+        .map_err(|error| failure(&error))?;
         let capture_simulation::CaptureSimulation { comparison, explanation, captures, scenario } =
             simulation;
         Ok(SimulatedCapture { comparison, explanation, captures, scenario })
@@ -216,7 +216,7 @@ impl Runner for Library {
 }
 
 /// The failure of a run.
-fn failure(error: Error) -> RunFailure {
+fn failure(error: &Error) -> RunFailure {
     match error {
         Error::Interrupted(_) => RunFailure::Cancelled,
         error => RunFailure::Refused(error.to_string()),

@@ -93,7 +93,7 @@ fn a_capture_becomes_a_scenario_with_the_estimated_link_and_the_load() {
     let text = desk.text("measured/scenario.toml");
     assert!(text.contains("rate = \"2 Mbit/s\"") || text.contains("rate = \"2_"), "{text}");
     for line in
-        ["# median of the busy periods of connection 1", "delay = \"100", "[flow.connection-1-up]"]
+        ["# median of the busy periods of connection 1", "delay = \"99.9", "[flow.connection-1-up]"]
     {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -157,7 +157,7 @@ fn a_simulation_that_is_not_possible_names_the_option() {
     for (arguments, message) in [
         // A small window never fills the link.
         (format!("--simulate {CAPTURES}"), "help: give it with --rate"),
-        (format!("--simulate {CAPTURES} --rate fast"), "expected a rate such as"),
+        (format!("--simulate {CAPTURES} --rate fast"), "is not a rate such as"),
         (format!("--simulate {CAPTURES} --tolerance 10"), "the % is missing"),
         (format!("{CAPTURES} --seed 3"), "--simulate"),
         (format!("{CAPTURES} --format packets"), "help: choose one with --connection"),
