@@ -53,7 +53,8 @@ pub fn attacks(scenario: &Scenario) -> Vec<Unsupported> {
     scenario.attack.keys().map(unsupported).collect()
 }
 
-/// The flows whose connections open and close during a run, as keys that a backend does not support.
+/// The flows whose connections open and close during a run, as keys that a backend does not
+/// support.
 #[must_use]
 pub fn managed_connections(scenario: &Scenario) -> Vec<Unsupported> {
     let managed = scenario.flow.iter().filter_map(|(name, flow)| {

@@ -416,8 +416,8 @@ fn flow() -> impl Strategy<Value = Flow> {
             let messages = matches!(load, Load::Periodic(_) | Load::Poisson(_) | Load::OnOff(_));
             let together = matches!(&load, Load::Poisson(load) if load.synchronised)
                 || matches!(&load, Load::OnOff(load) if load.synchronised);
-            // Requests have managed connections in one of the two directions, over a stack that opens
-            // and closes them.
+            // Requests have managed connections in one of the two directions, over a stack that
+            // opens and closes them.
             let managed = turned && matches!(load, Load::RequestResponse(_));
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
