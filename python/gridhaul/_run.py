@@ -15,7 +15,7 @@ from gridhaul._answer import Answer, labelled
 from gridhaul._chart import Chart, charts
 from gridhaul._dask import DaskClient, compute
 from gridhaul._errors import Interrupted
-from gridhaul._scenario import Scenario
+from gridhaul._scenario import Scenario, scenario_or_file
 from gridhaul._values import Value, positive, values
 
 __all__ = [
@@ -265,6 +265,9 @@ def compare(
         InputError: Fewer than two answers, or answers without common rows.
 
     """
+    for answer in answers:
+        if not isinstance(answer, Answer):
+            raise TypeError(f"answers: expected answers of runs, found {type(answer).__name__}")
     named = labelled(answers)
     if labels is not None:
         if len(labels) != len(answers):
@@ -389,12 +392,7 @@ def _scenario(
     seed: int | None,
     replications: int | Mapping[str, Value] | None,
 ) -> Scenario:
-    if isinstance(scenario, (str, os.PathLike)):
-        scenario = Scenario.load(scenario)
-    if not isinstance(scenario, Scenario):
-        raise TypeError(
-            f"scenario: expected a Scenario or the path of a file, found {type(scenario).__name__}"
-        )
+    scenario = scenario_or_file(scenario)
     if replications is not None:
         scenario = scenario.with_replications(replications)
     return scenario if seed is None else scenario.with_seed(seed)

@@ -159,6 +159,23 @@ class Scenario:
         return (_unpickled, (self.to_toml(), self._inner.file))
 
 
+def scenario_or_file(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
+    """Return a scenario, or the one of a file.
+
+    Raises:
+        TypeError: Neither a scenario nor a path.
+        ScenarioError: The file cannot be read, or has errors.
+
+    """
+    if isinstance(scenario, (str, os.PathLike)):
+        return Scenario.load(scenario)
+    if not isinstance(scenario, Scenario):
+        raise TypeError(
+            f"scenario: expected a Scenario or the path of a file, found {type(scenario).__name__}"
+        )
+    return scenario
+
+
 def _unpickled(text: str, file: str) -> Scenario:
     return Scenario(_native.Scenario.from_toml(text, file))
 

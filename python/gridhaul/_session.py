@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gridhaul import _native
 from gridhaul._errors import Interrupted, SessionError
-from gridhaul._scenario import Scenario
+from gridhaul._scenario import Scenario, scenario_or_file
 
 __all__ = ["Message", "Session", "Snapshot"]
 
@@ -91,10 +91,8 @@ class Session:
             SessionError: A key that a session does not support, such as a sweep.
 
         """
-        if isinstance(scenario, (str, os.PathLike)):
-            scenario = Scenario.load(scenario)
-        self._scenario = scenario
-        self._inner = _native.Session(scenario._inner, replication)
+        self._scenario = scenario_or_file(scenario)
+        self._inner = _native.Session(self._scenario._inner, replication)
 
     @property
     def now_s(self) -> float:
@@ -212,7 +210,10 @@ class Session:
             SessionError: The snapshot is of another scenario.
 
         """
-        self._open().restore(snapshot._inner)
+        native = self._open()
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"snapshot: expected a Snapshot, found {type(snapshot).__name__}")
+        native.restore(snapshot._inner)
 
     def close(self) -> None:
         """Free the memory of the session; other calls then raise ``SessionError``."""

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from gridhaul import _federation
 from gridhaul._errors import GridhaulError, InputError
-from gridhaul._scenario import Scenario
+from gridhaul._scenario import Scenario, scenario_or_file
 from gridhaul._session import Message, Session
 from gridhaul._supply import Supply
 
@@ -127,8 +127,7 @@ class Network:
             InputError: An endpoint is mapped to a node that the scenario does not have.
 
         """
-        if isinstance(scenario, (str, os.PathLike)):
-            scenario = Scenario.load(scenario)
+        scenario = scenario_or_file(scenario)
         self._session = Session(scenario, replication=replication)
         self._nodes = _nodes(scenario) if endpoints is None else dict(endpoints)
         for node in self._nodes.values():

@@ -145,6 +145,10 @@ def test_a_missing_file_is_an_error_of_the_scenario() -> None:
         gridhaul.read("missing.json")
     with pytest.raises(TypeError, match="vary: expected a dict"):
         gridhaul.sweep("x", wrong)
+    with pytest.raises(TypeError, match="answers: expected answers of runs, found int"):
+        gridhaul.compare(wrong, wrong)
+    with pytest.raises(TypeError):
+        gridhaul.read(wrong)
 
 
 def test_threads_run_at_the_same_time(download: Scenario) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -133,6 +134,14 @@ def test_wrong_messages_are_refused(meters: Scenario, arguments: Any, text: str)
 def test_wrong_types_are_refused(meters: Scenario) -> None:
     session = Session(meters)
     wrong: Any = "9"
+    with pytest.raises(TypeError, match="expected a Snapshot, found str"):
+        session.restore(wrong)
+    with pytest.raises(gridhaul.ScenarioError, match="cannot read this file"):
+        Session("9")
+    for neither in (9, None, b"9", {"title": "9"}):
+        unknown: Any = neither
+        with pytest.raises(TypeError, match="scenario: expected a Scenario or the path"):
+            Session(unknown)
     with pytest.raises(TypeError):
         session.send("meter[1]", "head", wrong)
     with pytest.raises(OverflowError):
@@ -142,6 +151,11 @@ def test_wrong_types_are_refused(meters: Scenario) -> None:
     with pytest.raises(gridhaul.SessionError, match="time does not go back"):
         session.advance_to(1)
         session.advance_to(0.5)
+    for never in (math.nan, math.inf, -1.0):
+        with pytest.raises(gridhaul.SessionError, match="is no time of a session"):
+            session.advance_to(never)
+        with pytest.raises(gridhaul.SessionError, match="is no time of a session"):
+            session.send_many([("meter[1]", "head", 9, never)])
     with pytest.raises(gridhaul.SessionError, match="there is no link `x`"):
         session.set_link("x", up=True)
     with pytest.raises(gridhaul.SessionError, match="rate: "):
@@ -188,7 +202,19 @@ def test_a_closed_session_is_refused(meters: Scenario) -> None:
     with Session(meters) as session:
         session.send("meter[1]", "head", 9)
     assert repr(session) == "<gridhaul.Session 'Meters of a district', closed>"
-    for call in (session.next_event, session.snapshot, lambda: session.advance_to(1)):
+    calls: list[Callable[[], Any]] = [
+        session.next_event,
+        session.snapshot,
+        lambda: session.in_flight,
+        lambda: session.now_s,
+        lambda: session.send("meter[1]", "head", 9),
+        lambda: session.send_many([("meter[1]", "head", 9, 1.0)]),
+        lambda: session.advance_to(1),
+        lambda: session.advance_to_report(1),
+        lambda: session.set_link("uplink", up=False),
+        lambda: session.set_node("head", up=False),
+    ]
+    for call in calls:
         with pytest.raises(gridhaul.SessionError, match="the session is closed"):
             call()
 
