@@ -113,6 +113,12 @@ pub(crate) trait LossRecovery {
         true
     }
 
+    /// Whether the window grows with data that is sacked beyond a gap: the network reorders so much
+    /// that a gap is no sign of a loss (Linux, `tcp_may_raise_cwnd`).
+    fn grows_by_sacked(&self, _dupthresh: u32) -> bool {
+        false
+    }
+
     /// Whether fast recovery is under way.
     fn in_recovery(&self) -> bool;
 
@@ -237,6 +243,9 @@ impl Recovery {
     #[inline]
     pub(crate) fn on_sent(&mut self, len: u32) {
         dispatch!(self, inner => inner.on_sent(len));
+    }
+    pub(crate) fn grows_by_sacked(&self, dupthresh: u32) -> bool {
+        dispatch!(self, inner => inner.grows_by_sacked(dupthresh))
     }
     #[inline]
     pub(crate) fn in_recovery(&self) -> bool {

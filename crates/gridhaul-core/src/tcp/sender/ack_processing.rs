@@ -264,7 +264,9 @@ impl Sender {
         }
         self.stats.fast_retransmits += u32::from(entered);
         if event.delivered > 0 {
-            self.notify_controller(now, &event, CwndGrowth::Hold, params);
+            let grows = self.recovery.grows_by_sacked(params.dupthresh);
+            let growth = if grows { CwndGrowth::Grow } else { CwndGrowth::Hold };
+            self.notify_controller(now, &event, growth, params);
         } else {
             self.refresh_window();
         }
@@ -303,7 +305,7 @@ impl Sender {
         growth: CwndGrowth,
         params: &StackParams,
     ) {
-        let grow = growth == CwndGrowth::Grow && event.acked > 0;
+        let grow = growth == CwndGrowth::Grow;
         let acked = u32::try_from(event.acked).unwrap_or(u32::MAX);
         let (slow_start_credit, avoidance_credit) =
             params.byte_counting.credits(acked, event.delivered, params.mss);

@@ -59,7 +59,15 @@ impl Rack {
     fn update(&mut self, context: &LossRecoveryContext<'_>) {
         let Some(newest) = context.ack.newest else { return };
         let state = self.state.get_or_insert_default();
-        state.reordering.reordering_seen |= newest.reordered;
+        if newest.reordered {
+            // Linux, tcp_highest_sack_seq: the start of the highest sacked segment, or everything
+            // that is acknowledged once no segment is sacked.
+            let (mss, queue) = (context.params.mss, &context.queue);
+            let has_sacked = queue.sacked_bytes() > 0;
+            let highest = queue.highest_sacked().saturating_sub(u64::from(mss));
+            let end = if has_sacked { highest } else { context.una };
+            state.reordering.on_reordered(end.saturating_sub(newest.original), mss);
+        }
         // Step 2 iterates over the delivered segments: the last one determines the round trip.
         state.rtt = context.now.since(newest.last_sent_at);
         if state.newest.is_none_or(|before| newest.is_after(&before)) {
@@ -338,6 +346,11 @@ impl LossRecovery for Rack {
         if let Some(prr) = self.state.as_mut().and_then(|state| state.prr.as_mut()) {
             prr.on_sent(len);
         }
+    }
+
+    fn grows_by_sacked(&self, dupthresh: u32) -> bool {
+        self.ca_state != CaState::Recovery
+            && self.state.as_ref().is_some_and(|state| state.reordering.exceeds(dupthresh))
     }
 
     #[inline]

@@ -11,6 +11,8 @@ use crate::tcp::retransmission_queue::DeliveredSegment;
 pub(super) struct ReorderingWindow {
     /// `RACK.reordering_seen`.
     pub reordering_seen: bool,
+    /// Largest number of segments by which one was late (Linux, `reordering`).
+    degree: u32,
     /// `RACK.reo_wnd_mult`.
     multiplier: u8,
     /// `RACK.reo_wnd_persist`: recoveries after which the multiplier is one again.
@@ -27,10 +29,14 @@ pub(super) struct ReorderingWindow {
 /// "RACK.reo_wnd_persist = 16" (Linux, `TCP_RACK_RECOVERY_THRESH`).
 const PERSISTENCE: u8 = 16;
 
+/// Linux, the default of `tcp_max_reordering`.
+const DEGREE_MAX: u64 = 300;
+
 impl Default for ReorderingWindow {
     fn default() -> Self {
         Self {
             reordering_seen: false,
+            degree: 0,
             multiplier: 1,
             persists: 0,
             duplicate_reported: false,
@@ -44,6 +50,18 @@ impl ReorderingWindow {
     pub(super) fn duration(&self, min_rtt: Duration, srtt: Option<Duration>) -> Duration {
         let quarter = Duration::from_nanos(min_rtt.as_nanos() / 4);
         (quarter * u64::from(self.multiplier)).min(srtt.unwrap_or_default())
+    }
+
+    /// The network has reordered by so many bytes (Linux, `tcp_check_sack_reordering`).
+    pub(super) fn on_reordered(&mut self, bytes: u64, mss: u32) {
+        self.reordering_seen = true;
+        let segments = bytes.div_ceil(u64::from(mss.max(1))).min(DEGREE_MAX);
+        self.degree = self.degree.max(segments as u32);
+    }
+
+    /// Whether the network reorders by more than `dupthresh` segments.
+    pub(super) const fn exceeds(&self, dupthresh: u32) -> bool {
+        self.degree > dupthresh
     }
 
     /// The peer has received a segment twice: it was probably retransmitted too early.
