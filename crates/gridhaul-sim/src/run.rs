@@ -46,15 +46,19 @@ impl Backend for Sim {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
         let queue = RunQueue::new(points.len(), StoppingRule::of(scenario), progress);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(queue.threads(self.available_threads()))
-            .build()
-            .map_err(|error| RunError::Machine(format!("threads: {error}")))?;
         let execute = |run: &QueuedRun<'_>| {
             let scenario = &points[run.point].scenario;
             run_once(scenario, run.replication, progress, |thousandths| run.report(thousandths))
         };
-        let ended = pool.broadcast(|_| queue.work(execute)).into_iter().flatten().collect();
+        let ended = match queue.threads(self.available_threads()) {
+            // Browsers have no threads, and one thread does not need another.
+            1 => queue.work(execute),
+            threads => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let pool = pool.map_err(|error| RunError::Machine(format!("threads: {error}")))?;
+                pool.broadcast(|_| queue.work(execute)).into_iter().flatten().collect()
+            }
+        };
         let rows = |point: usize| Self::rows(&points[point].scenario);
         Answer::of_replications(scenario, self.name(), TimeBase::Virtual, &points, ended, rows)
     }

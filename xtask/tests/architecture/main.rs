@@ -2,6 +2,7 @@
 //! ARCHITECTURE.md, circles of files, the length of lines, files or public items that nothing uses,
 //! and words that leave a reader in doubt.
 
+mod browser;
 mod circles;
 mod crates;
 mod graph;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+#[cfg(unix)]
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,8 +58,29 @@ impl RecordingFile {
         // The counter only assigns positions, so that threads write to different places of the file
         // without a lock. No other memory depends on it.
         let position = self.end.fetch_add(block.len() as u64, Ordering::Relaxed);
-        self.file.write_all_at(block, position)?;
+        self.write_at(block, position)?;
         Ok(position)
+    }
+
+    #[cfg(unix)]
+    fn write_at(&self, block: &[u8], position: u64) -> io::Result<()> {
+        self.file.write_all_at(block, position)
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, block: &mut [u8], position: u64) -> io::Result<()> {
+        self.file.read_exact_at(block, position)
+    }
+
+    /// A browser has no files: recordings stay in memory.
+    #[cfg(not(unix))]
+    fn write_at(&self, _block: &[u8], _position: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(not(unix))]
+    fn read_at(&self, _block: &mut [u8], _position: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -108,7 +130,7 @@ impl RecordedBytes {
                     let (block, within) = (position / BLOCK as u64, position % BLOCK as u64);
                     let count = buffer.len().min(BLOCK - within as usize);
                     let (part, rest) = buffer.split_at_mut(count);
-                    file.file.read_exact_at(part, blocks[block as usize] + within)?;
+                    file.read_at(part, blocks[block as usize] + within)?;
                     position += count as u64;
                     buffer = rest;
                 }

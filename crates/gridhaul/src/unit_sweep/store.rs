@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -132,7 +131,9 @@ impl Entry {
 
     fn read(&self, path: &Path) -> anyhow::Result<Vec<(u32, Run)>> {
         let mut bytes = vec![0; self.bytes as usize];
-        File::open(path)?.read_exact_at(&mut bytes, self.at)?;
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.at))?;
+        file.read_exact(&mut bytes)?;
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let runs = lines.zip(self.first..).map(|(line, replication)| {
             let StoredRun { rows, warnings } = serde_json::from_slice(line)?;
