@@ -130,7 +130,7 @@ impl Events {
         let scheduled = self.scheduled[index];
         if at < scheduled {
             self.insert(index, at);
-        } else if scheduled != Instant::NEVER {
+        } else if scheduled != Instant::NEVER && (at == Instant::NEVER || self.stopped.count > 0) {
             self.stopped.set(index, at == Instant::NEVER && is_inactive());
         }
     }
@@ -290,22 +290,28 @@ const fn index_in(entry: u128) -> usize {
 
 /// A set of indices.
 #[derive(Debug, Clone)]
-struct BitSet(Vec<u64>);
+struct BitSet {
+    bits: Vec<u64>,
+    /// Number of members.
+    count: usize,
+}
 
 impl BitSet {
     fn new(indices: usize) -> Self {
-        Self(vec![0; indices.div_ceil(64)])
+        Self { bits: vec![0; indices.div_ceil(64)], count: 0 }
     }
 
     #[inline]
     fn has(&self, index: usize) -> bool {
-        self.0[index / 64] >> (index % 64) & 1 != 0
+        self.bits[index / 64] >> (index % 64) & 1 != 0
     }
 
     #[inline]
     fn set(&mut self, index: usize, is_member: bool) {
-        let bits = &mut self.0[index / 64];
-        *bits = *bits & !(1 << (index % 64)) | u64::from(is_member) << (index % 64);
+        if self.has(index) != is_member {
+            self.bits[index / 64] ^= 1 << (index % 64);
+            self.count = if is_member { self.count + 1 } else { self.count - 1 };
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct TimingWheel {
     sorted: Vec<u128>,
     /// The entries that were added after `horizon` had passed their times.
     added: Heap,
+    /// No entry is before this time. Most events are those of links before it.
+    earliest: Instant,
     /// First tick whose entries are in slots.
     horizon: u64,
     /// The slots of all levels. A slot of the first level has the entries of a tick, and a slot of
@@ -49,6 +51,7 @@ impl TimingWheel {
         Self {
             sorted: Vec::new(),
             added: Heap::default(),
+            earliest: Instant::ZERO,
             horizon: 0,
             slots: EntryLists::new(LEVELS * SLOTS),
             occupied: [0; LEVELS],
@@ -59,8 +62,21 @@ impl TimingWheel {
     /// [`NOTHING`].
     #[inline]
     pub(crate) fn first_until(&mut self, limit: Instant) -> u128 {
-        let first = self.added.first().min(self.first_sorted());
-        if first == NOTHING && self.horizon <= tick(limit) { self.advance(limit) } else { first }
+        if limit < self.earliest { NOTHING } else { self.find_first(limit) }
+    }
+
+    #[inline(never)]
+    fn find_first(&mut self, limit: Instant) -> u128 {
+        let mut first = self.added.first().min(self.first_sorted());
+        if first == NOTHING && self.horizon <= tick(limit) {
+            first = self.advance(limit);
+        }
+        self.earliest = if first == NOTHING {
+            Instant::from_nanos(self.horizon.saturating_mul(1 << TICK_SHIFT))
+        } else {
+            time(first)
+        };
+        first
     }
 
     /// Removes the entry that [`first_until`](Self::first_until) has just returned.
@@ -77,6 +93,7 @@ impl TimingWheel {
     /// Adds an entry of any time, also of one that has passed.
     #[inline]
     pub(crate) fn push(&mut self, entry: u128) {
+        self.earliest = self.earliest.min(time(entry));
         if tick_of(entry) < self.horizon {
             self.added.push(entry);
         } else {
@@ -102,7 +119,6 @@ impl TimingWheel {
     ///
     /// Otherwise, `horizon` moves a few ticks beyond `limit`. Entries that are added before it go to
     /// the heap, which is slow if they are many.
-    #[inline(never)]
     fn advance(&mut self, limit: Instant) -> u128 {
         let last = tick(limit);
         while let Some(begin) = self.first_occupied() {
@@ -155,6 +171,11 @@ impl TimingWheel {
             }
         }
     }
+}
+
+#[inline]
+const fn time(entry: u128) -> Instant {
+    Instant::from_nanos((entry >> u64::BITS) as u64)
 }
 
 #[inline]
