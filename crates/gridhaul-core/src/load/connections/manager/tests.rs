@@ -182,12 +182,12 @@ fn tls_adds_its_round_trips() {
         let flights = TlsFlights::of(&tls(version));
         let [device, server]: [u64; 2] =
             [0, 1].map(|end: usize| member.path.writes[end].iter().map(|(_, bytes)| bytes).sum());
-        let of = |parity| -> u64 {
+        let flights_from = |parity| -> u64 {
             flights.full.iter().skip(parity).step_by(2).map(|bytes| u64::from(*bytes)).sum()
         };
         let alert = u64::from(flights.close_notify);
-        assert_eq!(device, of(0) + flights.protected(100) + alert, "{version:?}");
-        assert_eq!(server, of(1) + alert, "{version:?}");
+        assert_eq!(device, flights_from(0) + flights.protected(100) + alert, "{version:?}");
+        assert_eq!(server, flights_from(1) + alert, "{version:?}");
     }
 }
 
