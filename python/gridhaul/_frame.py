@@ -106,7 +106,7 @@ class Frame:
             for name in self.columns
             if not name.endswith(("_ci95", "_n")) and self._is_known(name)
         ][:_COLUMNS_SHOWN]
-        cells = [self._inner.column(name)[:_ROWS_SHOWN] for name in shown]
+        cells = [self._inner.column(name, _ROWS_SHOWN) for name in shown]
         head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
         body = "".join(
             "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>"
@@ -116,7 +116,7 @@ class Frame:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
 
     def _is_known(self, column: str) -> bool:
-        return any(cell is not None for cell in self._inner.column(column)[:_ROWS_SHOWN])
+        return any(cell is not None for cell in self._inner.column(column, _ROWS_SHOWN))
 
 
 def _text(cell: Cell) -> str:

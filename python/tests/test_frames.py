@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -106,6 +107,25 @@ def test_tables_are_those_of_the_export_command(
         assert frame.select(rows[0].keys()).to_dicts() == rows, table
 
 
+def test_series_are_those_of_the_files_of_the_command(
+    answer: gridhaul.Answer, command: str, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "download.toml", tmp_path / "out"
+    swept = '\n[[sweep]]\nvary."link.feeder.both.delay" = ["10 ms", "40 ms"]\n'
+    file.write_text(answer_text() + swept)
+    options = ["--replications", "3", "--series", "10 ms", "--quiet", "--out", str(out)]
+    subprocess.run([command, "run", file, *options], check=True, stdout=subprocess.DEVNULL)
+    assert {path.stem for path in out.glob("*.parquet")} == set(answer.series)
+    for name in answer.series:
+        written = pl.read_parquet(out / f"{name}.parquet")
+        frame = answer.series[name].to_polars()
+        assert frame.columns == written.columns
+        assert frame.cast(written.schema).equals(written), name
+    numbers = answer.series["windows-1"]
+    assert set(numbers["link.feeder.both.delay_s"]) == {0.04}
+    assert set(numbers["replication"]) == {0}
+
+
 def test_members_of_a_group_have_rows(download: Scenario) -> None:
     group = download.set("flow.download.count", 3).set("record.members", ["download"])
     answer = gridhaul.run(group, replications=2)
@@ -124,6 +144,31 @@ def test_unknown_values_are_null(answer: gridhaul.Answer) -> None:
 def test_a_frame_is_read_any_number_of_times(answer: gridhaul.Answer) -> None:
     flows = answer.flows
     assert pl.DataFrame(flows).equals(pl.DataFrame(flows))
+
+
+def test_a_notebook_reads_the_rows_that_it_shows(answer: gridhaul.Answer) -> None:
+    class Counted:
+        def __init__(self, table: Any) -> None:
+            self._table = table
+            self.columns = table.columns
+            self.cells = 0
+
+        def __len__(self) -> int:
+            return len(self._table)
+
+        def column(self, name: str, rows: int | None = None) -> list[Any]:
+            cells: list[Any] = self._table.column(name, rows)
+            self.cells += len(cells)
+            return cells
+
+    series = answer.series["windows-1"]
+    counted: Any = Counted(series._inner)
+    shown = gridhaul.Frame(counted)._repr_html_()
+    assert f"<p>{len(series)} rows" in shown
+    assert len(series) > 100
+    # Once to find columns with values, and once to show them.
+    assert counted.cells <= 2 * 10 * len(series.columns)
+    assert series._inner.column("time_s", 3) == series["time_s"][:3]
 
 
 def test_series_are_frames_by_name(answer: gridhaul.Answer) -> None:

@@ -55,9 +55,14 @@ pub(crate) fn new(py: Python<'_>, class: &str, text: &str) -> PyErr {
 
 /// The exception of a panic, with its message.
 pub(crate) fn panicked(py: Python<'_>, payload: &(dyn std::any::Any + Send)) -> PyErr {
+    new(py, "InternalError", &panic_text(payload))
+}
+
+/// The text of the exception of a panic.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    new(py, "InternalError", &internal(text.unwrap_or("a panic without a message")))
+    internal(text.unwrap_or("a panic without a message"))
 }
 
 /// A failure of the machine, such as a thread that cannot be started.

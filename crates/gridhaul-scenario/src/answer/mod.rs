@@ -40,7 +40,9 @@ pub use recording::{LossReason, LostMessage, Recording, WindowSample};
 pub use replications::{
     FinishedRun, Metrics, PointRows, RowNames, Run, RunMembers, RunRows, TimeBase, segment_metrics,
 };
-pub use series::{Column, ColumnData, ColumnInfo, ColumnKind, Series, SeriesColumn, SeriesInfo};
+pub use series::{
+    Column, ColumnData, ColumnInfo, ColumnKind, Series, SeriesBatch, SeriesColumn, SeriesInfo,
+};
 pub use stopping_rule::{NeededReplications, StoppingRule};
 
 /// The answer of one backend to one scenario.

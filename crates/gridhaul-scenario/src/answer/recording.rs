@@ -297,4 +297,25 @@ mod tests {
         let last = in_file[1].values(3, 9_999..10_000).unwrap();
         assert_eq!(last, ColumnData::Whole(vec![9_999]));
     }
+
+    #[test]
+    fn a_batch_has_the_values_of_every_column() {
+        let file = Arc::new(RecordingFile::new(tempfile::tempfile().unwrap()));
+        for series in recorded(Some(&file), 5_000) {
+            let rows = 700..4_321;
+            let batch = series.batch(rows.clone()).unwrap();
+            assert_eq!(batch.columns.len(), series.columns.len());
+            for (index, column) in batch.columns.into_iter().enumerate() {
+                // As texts, since NaN equals nothing.
+                let expected = series.values(index, rows.clone()).unwrap();
+                assert!(
+                    format!("{column:?}") == format!("{expected:?}"),
+                    "{} {index}",
+                    series.name
+                );
+            }
+            let members = batch.members.unwrap_or_else(|| vec![0; rows.len()]);
+            assert_eq!(members, series.members(rows).unwrap(), "{}", series.name);
+        }
+    }
 }

@@ -69,6 +69,15 @@ pub enum ColumnData {
     },
 }
 
+/// Some rows of a [`Series`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesBatch {
+    /// The values of each column.
+    pub columns: Vec<ColumnData>,
+    /// The member of its group of flows or links in each row; `None` if all are of member 0.
+    pub members: Option<Vec<u64>>,
+}
+
 /// Description of a recorded table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesInfo {
@@ -276,15 +285,8 @@ impl Series {
     /// # Panics
     /// There is no such column.
     pub fn values(&self, column: usize, rows: Range<usize>) -> io::Result<ColumnData> {
-        let words = self.words(column, rows)?;
-        Ok(match &self.columns[column].kind {
-            ColumnKind::Real => ColumnData::Real(words.into_iter().map(f64::from_bits).collect()),
-            ColumnKind::Whole => ColumnData::Whole(words),
-            ColumnKind::Text(texts) => ColumnData::Text {
-                words: texts.clone(),
-                rows: words.into_iter().map(|word| word as u32).collect(),
-            },
-        })
+        let words = self.words(&[column], rows)?.pop().unwrap_or_default();
+        Ok(self.columns[column].kind.data(words))
     }
 
     /// The members of groups of flows or links in some rows.
@@ -293,31 +295,47 @@ impl Series {
     /// The recorded data cannot be read.
     pub fn members(&self, rows: Range<usize>) -> io::Result<Vec<u64>> {
         if self.has_members {
-            self.words(self.columns.len(), rows)
+            Ok(self.words(&[self.columns.len()], rows)?.pop().unwrap_or_default())
         } else {
             Ok(vec![0; rows.len()])
         }
     }
 
-    /// One word of each row.
-    fn words(&self, index: usize, rows: Range<usize>) -> io::Result<Vec<u64>> {
+    /// All columns in some rows, which are read once: with the values of one column after the
+    /// other, every row is read as often as there are columns.
+    ///
+    /// # Errors
+    /// The recorded data cannot be read.
+    pub fn batch(&self, rows: Range<usize>) -> io::Result<SeriesBatch> {
+        let stored: Vec<usize> = (0..self.row_bytes() / WORD).collect();
+        let mut words = self.words(&stored, rows)?;
+        let members = if self.has_members { words.pop() } else { None };
+        let columns = self.columns.iter().zip(words);
+        let columns = columns.map(|(column, words)| column.kind.data(words)).collect();
+        Ok(SeriesBatch { columns, members })
+    }
+
+    /// The words of some columns, by their indices, in some rows.
+    fn words(&self, indices: &[usize], rows: Range<usize>) -> io::Result<Vec<Vec<u64>>> {
         let width = self.row_bytes();
-        let mut words = Vec::with_capacity(rows.len());
-        let mut chunk = Vec::new();
+        let mut columns: Vec<Vec<u64>> =
+            indices.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+        let mut chunk = vec![0; ROWS_READ.min(rows.len()) * width];
         // The words of a row are stored together, so that the simulator appends a row at a time: a
-        // column is read with the others, in parts that fit into memory.
+        // column is read with the others, in parts that fit into the cache of a processor.
         for start in rows.clone().step_by(ROWS_READ) {
-            let count = ROWS_READ.min(rows.end - start);
-            chunk.resize(count * width, 0);
-            self.rows.read_at((start * width) as u64, &mut chunk)?;
-            let word = |row: &[u8]| {
-                let mut bytes = [0; WORD];
-                bytes.copy_from_slice(&row[index * WORD..][..WORD]);
-                u64::from_le_bytes(bytes)
-            };
-            words.extend(chunk.chunks_exact(width).map(word));
+            let chunk = &mut chunk[..ROWS_READ.min(rows.end - start) * width];
+            self.rows.read_at((start * width) as u64, chunk)?;
+            for (index, column) in indices.iter().zip(&mut columns) {
+                let word = |row: &[u8]| {
+                    let mut bytes = [0; WORD];
+                    bytes.copy_from_slice(&row[index * WORD..][..WORD]);
+                    u64::from_le_bytes(bytes)
+                };
+                column.extend(chunk.chunks_exact(width).map(word));
+            }
         }
-        Ok(words)
+        Ok(columns)
     }
 
     const fn row_bytes(&self) -> usize {
@@ -329,7 +347,21 @@ impl Series {
 const WORD: usize = size_of::<u64>();
 
 /// Rows that are read at once.
-const ROWS_READ: usize = 4096;
+const ROWS_READ: usize = 1024;
+
+impl ColumnKind {
+    /// The values of a column that is stored as these words.
+    fn data(&self, words: Vec<u64>) -> ColumnData {
+        match self {
+            Self::Real => ColumnData::Real(words.into_iter().map(f64::from_bits).collect()),
+            Self::Whole => ColumnData::Whole(words),
+            Self::Text(texts) => ColumnData::Text {
+                words: texts.clone(),
+                rows: words.into_iter().map(|word| word as u32).collect(),
+            },
+        }
+    }
+}
 
 impl ColumnData {
     /// Number of rows.
