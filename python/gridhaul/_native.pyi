@@ -16,6 +16,7 @@ __all__ = [
     "command_line",
     "compare",
     "compute_unit",
+    "panic_in_task",
     "paper",
     "plan",
     "read_answers",

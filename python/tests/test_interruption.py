@@ -10,6 +10,7 @@ import pytest
 from conftest import long
 
 import gridhaul
+from gridhaul import _native
 
 
 def interrupt_after(seconds: float) -> threading.Timer:
@@ -86,3 +87,11 @@ def test_progress_is_a_line_on_standard_error(capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().err
     assert "scenario: " in printed
     assert printed.endswith("\r\x1b[K")
+
+
+def test_a_panic_is_an_exception() -> None:
+    for _ in range(2):
+        with pytest.raises(gridhaul.InternalError, match="report it as a bug: an index is wrong"):
+            _native.panic_in_task("an index is wrong")
+    # The interpreter is usable.
+    assert gridhaul.run(long(1)).backends == ["sim"]

@@ -42,6 +42,8 @@ mod native {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
+    use crate::task::panic_in_task;
+    #[pymodule_export]
     use crate::units::{UnitPlan, compute_unit, store_unit, stored_answer, swept};
     /// Version of gridhaul.
     #[pymodule_export]

@@ -86,6 +86,13 @@ pub(crate) fn run<T: Send + 'static>(
     Ok(Ended { result, interrupted, notes })
 }
 
+/// Panics with a text in a task, so that the tests of a wheel can check that its panics are
+/// exceptions.
+#[pyfunction]
+pub(crate) fn panic_in_task(py: Python<'_>, text: String) -> PyResult<()> {
+    run::<()>(py, None, move |_| panic!("{text}")).map(drop)
+}
+
 type Finished<T> = Result<Result<T, Error>, Box<dyn Any + Send>>;
 
 fn wait<T: Send>(
