@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import io
+import os
+import random
 import subprocess
 import sys
 import threading
@@ -139,7 +141,7 @@ def receive(federate: Any, endpoint: Any, found: list[tuple[float, str, int]]) -
     helics.helicsFederateDisconnect(federate)
 
 
-def threads(*calls: Callable[[], Any]) -> None:
+def threads(calls: list[Callable[[], Any]]) -> None:
     started = [threading.Thread(target=call) for call in calls]
     for thread in started:
         thread.start()
@@ -153,12 +155,26 @@ def through(
     *,
     scenario: gridhaul.Scenario | None = None,
     delay: str = "",
+    order: int = 0,
 ) -> tuple[list[tuple[float, str, int]], list[gridhaul.helics.MessageRecord]]:
-    """Return what the head gets through a network, or through the native filter."""
+    """Return what the head gets through a network, or through the native filter.
+
+    Args:
+        plan: Messages to the head: time, sender, bytes.
+        scenario: The network; None: the native filter.
+        delay: That of the native filter.
+        order: Selects the orders in which federates join and start; 0: that of the source.
+
+    """
+    orders = random.Random(order)
     found: list[tuple[float, str, int]] = []
     records: list[gridhaul.helics.MessageRecord] = []
     with broker(2 if scenario is None else 3) as name:
-        meters, head = join("meters", name), join("control", name)
+        names = ["meters", "control"]
+        if order > 0:
+            orders.shuffle(names)
+        federates = {federate: join(federate, name) for federate in names}
+        meters, head = federates["meters"], federates["control"]
         meter_names = sorted({meter for _, meter, _ in plan})
         endpoints = {
             meter: helics.helicsFederateRegisterGlobalEndpoint(meters, meter, "")
@@ -181,7 +197,9 @@ def through(
                 scenario, core_type="inproc", broker=name, timeout_s=60
             )
             calls.append(lambda: network.run(UNTIL_S, records.append))
-        threads(*calls)
+        if order > 0:
+            orders.shuffle(calls)
+        threads(calls)
     return found, records
 
 
@@ -224,12 +242,26 @@ def nanoseconds(found: list[tuple[float, str, int]]) -> list[tuple[int, str, int
     return [(round(at_s * 1e9), source, size) for at_s, source, size in found]
 
 
+ORDERS = int(os.environ.get("GRIDHAUL_HELICS_ORDERS", "2"))
+"""Orders of start that are tried, of which the tests of each change try few."""
+
+
+@pytest.mark.parametrize("order", range(1, ORDERS))
+@isolated
+def test_the_order_of_start_does_not_matter(order: int) -> None:
+    compare_with_the_plain_simulator(datagrams=True, order=order)
+
+
 @pytest.mark.parametrize("datagrams", [False, True])
 @isolated
 def test_the_delays_are_those_of_the_plain_simulator(datagrams: bool) -> None:
+    compare_with_the_plain_simulator(datagrams=datagrams)
+
+
+def compare_with_the_plain_simulator(*, datagrams: bool, order: int = 0) -> None:
     scenario = district(datagrams=datagrams)
     plan = sorted(reports(), key=lambda report: (report[0], report[1]))
-    found, records = through(plan, scenario=scenario)
+    found, records = through(plan, scenario=scenario, order=order)
     ends = sorted((end.source, end.sent_s, end.at_s, end.lost) for end in records)
     expected = plain(scenario, UNTIL_S)
     assert [end[0] for end in ends] == [end[0] for end in expected]
@@ -270,9 +302,11 @@ def test_an_outage_of_a_feeder_takes_its_nodes_down() -> None:
             leave(meters)
 
         threads(
-            grid,
-            lambda: receive(head, endpoint, found),
-            lambda: network.run(UNTIL_S, records.append),
+            [
+                grid,
+                lambda: receive(head, endpoint, found),
+                lambda: network.run(UNTIL_S, records.append),
+            ]
         )
     assert [record.sent_s for record in records if record.lost == "outage"] == [3.5, 4.5]
     assert len(found) == 5
