@@ -37,8 +37,14 @@ class Supply:
 
         Raises:
             InputError: An element without nodes, or a text instead of a list.
+            TypeError: No dict, no list of nodes, or a node that is no text.
 
         """
+        if not isinstance(elements, Mapping):
+            raise TypeError(
+                "elements: expected a dict of the nodes of each element, found "
+                f"{type(elements).__name__}"
+            )
         self._elements = {}
         self._deenergised = set()
         for element, nodes in elements.items():
@@ -51,11 +57,20 @@ class Supply:
 
     def add(self, element: str, nodes: Iterable[str]) -> None:
         """Add an element, which is energised, and the nodes that it supplies."""
+        if not isinstance(nodes, Iterable):
+            raise TypeError(
+                f"element {element!r}: expected a list of nodes, found {type(nodes).__name__}"
+            )
         if isinstance(nodes, str) or not (names := tuple(nodes)):
             raise InputError(
                 f"element {element!r}: expected a list of nodes, found {nodes!r}\n"
                 '  help: name the nodes that it supplies, such as ["concentrator", "meter[0]"]'
             )
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"element {element!r}: expected names of nodes, found {type(name).__name__}"
+                )
         self._elements[element] = names
 
     def nodes(self, element: str) -> tuple[str, ...]:

@@ -198,6 +198,21 @@ def test_an_element_takes_its_nodes_down(meters: Scenario) -> None:
         gridhaul.Supply({"feeder 1": ["metre"]}).set(session, "feeder 1", energised=False)
 
 
+@pytest.mark.parametrize(
+    ("elements", "message"),
+    [
+        (None, "elements: expected a dict of the nodes of each element, found NoneType"),
+        (["feeder 1"], "elements: expected a dict of the nodes of each element, found list"),
+        ({"feeder 1": 3}, "element 'feeder 1': expected a list of nodes, found int"),
+        ({"feeder 1": [3]}, "element 'feeder 1': expected names of nodes, found int"),
+        ({"feeder 1": b"head"}, "element 'feeder 1': expected names of nodes, found int"),
+    ],
+)
+def test_wrong_types_of_supply_are_named(elements: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        gridhaul.Supply(elements)
+
+
 def test_a_closed_session_is_refused(meters: Scenario) -> None:
     with Session(meters) as session:
         session.send("meter[1]", "head", 9)
