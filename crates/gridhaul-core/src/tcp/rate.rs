@@ -91,6 +91,14 @@ impl RateAccount {
         self.on_delivered(now, sent, stamp);
     }
 
+    /// Counts the `delivered` bytes by which the loss recovery estimates an acknowledgement, in the
+    /// place of the `acked` bytes that it acknowledges: without SACK, duplicates before it have
+    /// counted most of them (Linux, `tcp_add_reno_sack`, `tcp_remove_reno_sacks`).
+    pub(super) fn count_estimated(&mut self, now: Instant, acked: u32, delivered: u32) {
+        self.delivered = (self.delivered + u64::from(delivered)).saturating_sub(u64::from(acked));
+        self.delivered_at = now;
+    }
+
     /// The stamp of a segment that is sent now.
     #[inline]
     fn stamp(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {

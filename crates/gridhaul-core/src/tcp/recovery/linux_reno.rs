@@ -244,6 +244,7 @@ impl LossRecovery for LinuxReno {
         state.pauses_retransmission = false;
         if state.ca_state != CaState::Loss {
             let delivered = state.add_arrived(context);
+            context.requests.delivered = Some(delivered.saturating_mul(state.mss));
             return state.detect_and_enter(context, delivered, false);
         }
         if context.next > state.recover {

@@ -213,7 +213,12 @@ impl Sender {
         let growth = self.recovery.on_new_ack(&mut context, event.acked);
         let (duplicates, requests) = (context.duplicates, context.requests);
         self.duplicates = duplicates;
-        event.delivered = requests.delivered.unwrap_or(event.delivered);
+        if let Some(delivered) = requests.delivered {
+            if let Some(rate) = self.optional.rate_mut() {
+                rate.count_estimated(now, event.delivered, delivered);
+            }
+            event.delivered = delivered;
+        }
         self.limited = 0;
         self.force_retransmit = requests.retransmit_now && !self.queue.is_empty();
         if requests.stop_timing {
@@ -248,6 +253,9 @@ impl Sender {
         let entered = self.recovery.on_duplicate(&mut context);
         let requests = context.requests;
         self.force_retransmit = requests.retransmit_now;
+        if let (Some(delivered), Some(rate)) = (requests.delivered, self.optional.rate_mut()) {
+            rate.count_estimated(now, 0, delivered);
+        }
         event.lost = self.note_lost(lost_before);
         if requests.stop_timing {
             self.timed_at = Instant::NEVER;
