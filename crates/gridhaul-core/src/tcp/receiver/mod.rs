@@ -427,7 +427,7 @@ impl Receiver {
             self.finished = true;
         }
         if self.finished {
-            out_of_order.ranges.clear();
+            (out_of_order.ranges, out_of_order.end) = (Vec::new(), None);
         }
         if out_of_order.ranges.is_empty() && out_of_order.duplicate.is_none() {
             self.out_of_order = None;

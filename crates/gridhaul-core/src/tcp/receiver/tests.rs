@@ -140,3 +140,20 @@ fn the_missing_parts_of_a_range_are_those_that_have_not_arrived() {
     assert_eq!(receiver.missing_within(&(221..601)), [301..401, 501..601]);
     assert_eq!(receiver.missing_within(&(1..101)), [0..0; 0]);
 }
+
+/// RFC 2883, section 4. Data and FIN beyond the gap arrive twice, before the gap is filled.
+#[test]
+fn a_duplicate_is_reported_after_the_end_of_the_stream_too() {
+    let (mut receiver, params) = receiver();
+    let last = |receiver: &mut Receiver| {
+        receiver.handle_data(Instant::ZERO, 101, 202, Flags::ACK.with(Flags::FIN), &params)
+    };
+    last(&mut receiver);
+    last(&mut receiver);
+    assert_eq!(receiver.out_of_order_bytes(), 100);
+    assert!(data(&mut receiver, &params, 1, 101));
+    assert!(receiver.finished());
+    assert_eq!(receiver.out_of_order_bytes(), 0);
+    assert_eq!(receiver.take_sack_blocks(0, 4).as_slice(), [(101, 202)]);
+    assert!(!receiver.has_sack_blocks());
+}
