@@ -117,8 +117,8 @@ impl TimingWheel {
     /// Without entries before `horizon`: sorts those of the next tick, if that tick begins at or
     /// before `limit`. Returns the first of them.
     ///
-    /// Otherwise, `horizon` moves a few ticks beyond `limit`. Entries that are added before it go to
-    /// the heap, which is slow if they are many.
+    /// Otherwise, `horizon` moves a few ticks beyond `limit`. Entries that are added before it go
+    /// to the heap, which is slow if they are many.
     fn advance(&mut self, limit: Instant) -> u128 {
         let last = tick(limit);
         while let Some(begin) = self.first_occupied() {
