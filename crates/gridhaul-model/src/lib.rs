@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chain;
+mod connections;
 pub mod fixed_point;
 mod meters;
 mod model;

@@ -2,12 +2,12 @@
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{
-    Backend, Progress, RunError, Unsupported, attacks, external_loads, managed_connections,
+    Backend, Progress, RunError, Unsupported, attacks, external_loads,
 };
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Flow, Scenario};
 
 use crate::model_rules::ModelRules;
-use crate::{meters, steady};
+use crate::{connections, meters, steady};
 
 /// Analytical model: bulk flows and transfers by steady-state formulas, meters by the fixed point
 /// of senders and queues.
@@ -67,12 +67,14 @@ impl Backend for PrintedModel {
 }
 
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
-    let unsupported =
-        [external_loads(scenario), attacks(scenario), managed_connections(scenario)].concat();
+    let unsupported = [external_loads(scenario), attacks(scenario)].concat();
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
-    if steady::is_bulk(scenario) {
+    if scenario.flow.values().any(Flow::manages_connections) {
+        let unsupported = connections::unsupported(scenario, rules);
+        if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
+    } else if steady::is_bulk(scenario) {
         steady::supports(scenario, rules)
     } else {
         meters::supports(scenario, rules)
@@ -84,7 +86,9 @@ fn run(
     rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
-    if steady::is_bulk(scenario) {
+    if scenario.flow.values().any(Flow::manages_connections) {
+        connections::answer(scenario, rules, progress)
+    } else if steady::is_bulk(scenario) {
         steady::answer(scenario, rules, progress)
     } else {
         meters::answer(scenario, rules, progress)

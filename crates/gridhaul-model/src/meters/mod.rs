@@ -17,13 +17,14 @@ use crate::chain::Elimination;
 use crate::fixed_point::Workspace;
 use crate::model_rules::ModelRules;
 use layout::layout;
+pub(crate) use unsupported::unsupported_keys;
 
 /// Checks that every key is supported.
 ///
 /// # Errors
 /// Each unsupported key, with the reason.
 pub(crate) fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
-    let unsupported = unsupported::unsupported_keys(scenario, rules);
+    let unsupported = unsupported_keys(scenario, rules);
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }
 

@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::{
 use crate::model_rules::ModelRules;
 
 /// Every unsupported key, with the reason.
-pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Unsupported> {
+pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Unsupported> {
     let mut unsupported = UnsupportedKeys(Vec::new());
     if scenario.record.interval.is_some() {
         unsupported.key(

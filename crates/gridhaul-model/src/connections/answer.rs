@@ -1,0 +1,130 @@
+//! The answer about flows whose connections open and close.
+
+use gridhaul_scenario::answer::{
+    Answer, DeadlineCheck, Estimate, Metric, Point, Row, Scope, Warning,
+};
+use gridhaul_scenario::backend::{Progress, RunError};
+use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
+
+use super::exchange::Transmissions;
+use super::queues::{FlowLoad, LinkQueue, Network};
+use super::unsupported;
+use crate::model_rules::ModelRules;
+
+/// Answers all points.
+///
+/// # Errors
+/// A scenario that is not valid or not supported.
+pub(crate) fn answer(
+    scenario: &Scenario,
+    rules: ModelRules,
+    progress: &dyn Progress,
+) -> Result<Answer, RunError> {
+    let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
+    // The equations are deterministic.
+    let mut answer = Answer { replications: 1, ..Answer::without_points(scenario, "model") };
+    let mut finished = vec![0; points.len()];
+    for (index, point) in points.iter().enumerate() {
+        if progress.is_interrupted() {
+            break;
+        }
+        let refused = unsupported(&point.scenario, rules);
+        if !refused.is_empty() {
+            return Err(RunError::Unsupported(refused));
+        }
+        let network = Network::new(&point.scenario)
+            .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
+        add(&mut answer, point, &network);
+        finished[index] = 1;
+        progress.advance(index as u64 + 1, points.len() as u64);
+    }
+    answer.warnings.sort();
+    answer.warnings.dedup();
+    answer.with_finished(&finished, 1)
+}
+
+fn add(answer: &mut Answer, point: &ScenarioPoint, network: &Network) {
+    for flow in &network.flows {
+        if network.utilisation(flow) >= 1.0 {
+            let message =
+                "the messages need more than the capacity of a link: the goodput is that \
+                           of the saturated link, and delays grow without bound"
+                    .to_owned();
+            answer.warnings.push(Warning { about: format!("flow.{}", flow.name), message });
+        }
+    }
+    let flows: Vec<Row> =
+        network.flows.iter().map(|flow| flow_row(&point.scenario, network, flow)).collect();
+    let deadlines = network.flows.iter().filter_map(|flow| {
+        let deadline = point.scenario.flow[&flow.name].effective_deadline()?;
+        Some(DeadlineCheck::of_deadline(&flow.name, deadline, None))
+    });
+    answer.points.push(Point {
+        parameters: point.parameters.clone(),
+        numbers: point.numbers.clone(),
+        deterministic: true,
+        replications: None,
+        disturbed: 0,
+        deadline_checks: deadlines.collect(),
+        delays: network.flows.iter().map(|flow| (flow.name.clone(), None)).collect(),
+        labels: point.labels.clone(),
+        flows,
+        links: network.queues.iter().map(link_row).collect(),
+        members: Vec::new(),
+    });
+}
+
+fn flow_row(scenario: &Scenario, network: &Network, flow: &FlowLoad) -> Row {
+    let exchange = &flow.exchange;
+    // A saturated link carries what fits.
+    let carried = 1.0 / network.utilisation(flow).max(1.0);
+    let per_s = flow.messages_per_s * flow.connections as f64;
+    let times = |packets: &Transmissions| -> Vec<f64> {
+        packets.flights.iter().map(|flight| network.flight_s(flow, flight)).collect()
+    };
+    let opened_s = times(&exchange.opened);
+    let connect_s: f64 = opened_s.iter().take(exchange.flights_to_connect).sum();
+    let plain_s: f64 = times(&exchange.plain).iter().sum();
+    let delay_s =
+        exchange.opening * opened_s.iter().sum::<f64>() + (1.0 - exchange.opening) * plain_s;
+    let messages = per_s * scenario.duration.saturating_sub(scenario.warmup).as_secs_f64();
+    let opened = per_s * scenario.duration.as_secs_f64() * exchange.opening;
+    let mut metrics = vec![
+        (Metric::Goodput, per_s * carried * flow.payload * 8.0),
+        (Metric::Throughput, per_s * carried * exchange.bytes(0) * 8.0),
+        (Metric::ReverseThroughput, per_s * carried * exchange.bytes(1) * 8.0),
+        (Metric::MessagesDue, messages),
+        (Metric::DelayMean, delay_s),
+    ];
+    if exchange.opening > 0.0 {
+        metrics.extend([
+            (Metric::ConnectionsOpened, opened * carried),
+            (Metric::ConnectTimeMean, connect_s),
+        ]);
+    }
+    if exchange.tls_bytes > 0.0 {
+        metrics.extend([
+            (Metric::TlsHandshakes, opened * carried * (1.0 - exchange.resumed)),
+            (Metric::TlsResumptions, opened * carried * exchange.resumed),
+            (Metric::TlsHandshakeBytes, opened * carried * exchange.tls_bytes),
+        ]);
+    }
+    Row::new((flow.name.clone(), flow.connections), Scope::Flow, known(&metrics))
+}
+
+fn link_row(queue: &LinkQueue) -> Row {
+    let busy = queue.utilisation.min(1.0);
+    let metrics = [
+        (Metric::LinkThroughput, busy * queue.bits_per_s * queue.count as f64),
+        (Metric::Utilisation, busy),
+        (Metric::LossRatio, if queue.utilisation < 1.0 { 0.0 } else { f64::NAN }),
+        (Metric::QueueMean, queue.waiting()),
+    ];
+    Row::new((queue.name.clone(), queue.count), Scope::Link, known(&metrics))
+}
+
+/// Values without a confidence interval; values that are not finite are omitted.
+fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> {
+    let finite = metrics.iter().filter(|(_, value)| value.is_finite());
+    finite.map(|&(metric, value)| (metric, Estimate::exact(value, 1)))
+}

@@ -1,0 +1,15 @@
+//! Flows whose connections open and close: the packets of an exchange, the load on each link, and
+//! the times of connections and messages.
+//!
+//! Assumptions, which `docs/limitations/connections.md` lists: no packet is lost; the first data of
+//! a connection are acknowledged at once, and later data with the answer; packets arrive at each
+//! queue at random, independent of each other (M/G/1); every transmission of an exchange waits for
+//! the mean time of its queues.
+
+mod answer;
+mod exchange;
+mod queues;
+mod unsupported;
+
+pub(crate) use answer::answer;
+pub(crate) use unsupported::unsupported_keys as unsupported;

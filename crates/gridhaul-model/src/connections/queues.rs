@@ -1,0 +1,154 @@
+//! The queues of the link directions: load and mean waiting time.
+
+use gridhaul_core::load::ConnectionRules;
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::scenario::{Diagnostic, Directions, Hop, Load, Scenario};
+
+use super::exchange::{Exchange, Flight, opening_share};
+
+/// A direction of a link; those of the members of a group are equal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LinkQueue {
+    pub name: String,
+    pub count: u64,
+    pub bits_per_s: f64,
+    delay_s: f64,
+    /// Packets per second on each, and the sums of their transmission times and the squares.
+    packets_per_s: f64,
+    pub utilisation: f64,
+    second_moment: f64,
+}
+
+/// A flow and the packets of its messages.
+#[derive(Debug, Clone)]
+pub(super) struct FlowLoad {
+    pub name: String,
+    pub connections: u64,
+    pub messages_per_s: f64,
+    pub payload: f64,
+    pub exchange: Exchange,
+    /// Rows of the links on its path and on the reverse path.
+    pub paths: [Vec<usize>; 2],
+}
+
+/// Flows and queues of a scenario.
+#[derive(Debug, Clone)]
+pub(super) struct Network {
+    pub flows: Vec<FlowLoad>,
+    pub queues: Vec<LinkQueue>,
+}
+
+impl LinkQueue {
+    fn transmission_s(&self, bytes: f64) -> f64 {
+        bytes * 8.0 / self.bits_per_s
+    }
+
+    fn add(&mut self, bytes: f64, per_s: f64) {
+        let time = self.transmission_s(bytes);
+        self.packets_per_s += per_s;
+        self.utilisation += per_s * time;
+        self.second_moment += per_s * time * time;
+    }
+
+    /// Mean waiting time of the queue M/G/1 (Pollaczek and Khinchine; Kleinrock 1975, equation
+    /// 5.113); infinite at full load.
+    pub(super) fn wait_s(&self) -> f64 {
+        if self.utilisation < 1.0 {
+            self.second_moment / (2.0 * (1.0 - self.utilisation))
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// Packets that wait, by Little's law.
+    pub(super) fn waiting(&self) -> f64 {
+        self.packets_per_s * self.wait_s()
+    }
+}
+
+impl Network {
+    /// The queues of a scenario with their load.
+    pub(super) fn new(scenario: &Scenario) -> Result<Self, Diagnostic> {
+        let directions = Directions::new(scenario);
+        let keys = Directions::keys(scenario);
+        let rows = directions.rows().iter().zip(directions.rates()).zip(keys);
+        let queues = rows.map(|(((name, count), rate), keys)| LinkQueue {
+            name: name.clone(),
+            count: *count,
+            bits_per_s: rate.as_bits_per_sec() as f64,
+            delay_s: keys.delay.as_secs_f64(),
+            ..LinkQueue::default()
+        });
+        let mut network = Self { flows: Vec::new(), queues: queues.collect() };
+        for (name, flow) in &scenario.flow {
+            let load = flow.load.plain();
+            let (size, every) = match &*load {
+                Load::Periodic(load) => (load.size, load.every),
+                Load::Poisson(load) => (load.size, load.every),
+                // Other loads are refused.
+                _ => continue,
+            };
+            let opening = opening_share(flow.connection, &load).unwrap_or(0.0);
+            let rules = ConnectionRules::of(flow);
+            let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
+            let routes = scenario.routes(name)?;
+            let row = |hop: &Hop| {
+                let direction = directions.of(&[*hop], 0, 1).next().unwrap_or(0);
+                directions.row_of()[direction as usize] as usize
+            };
+            let paths =
+                [&routes.forward, &routes.reverse].map(|path| path.iter().map(row).collect());
+            let payload = size.get() as f64;
+            network.add(FlowLoad {
+                name: name.clone(),
+                connections: scenario.connections(flow),
+                messages_per_s: 1.0 / every.as_secs_f64(),
+                payload,
+                exchange: Exchange::new(rules.as_ref(), payload, opening, &stack),
+                paths,
+            });
+        }
+        Ok(network)
+    }
+
+    fn add(&mut self, flow: FlowLoad) {
+        let exchange = &flow.exchange;
+        for (direction, path) in flow.paths.iter().enumerate() {
+            for &row in path {
+                let queue = &mut self.queues[row];
+                let messages = flow.messages_per_s * flow.connections as f64 / queue.count as f64;
+                for (packets, share) in [
+                    (&exchange.opened, exchange.opening),
+                    (&exchange.plain, 1.0 - exchange.opening),
+                ] {
+                    for bytes in &packets.directions[direction] {
+                        queue.add(*bytes, messages * share);
+                    }
+                }
+            }
+        }
+        self.flows.push(flow);
+    }
+
+    /// Mean time of a flight: its packets are transmitted one after another on the slowest link,
+    /// and the last one crosses all links.
+    pub(super) fn flight_s(&self, flow: &FlowLoad, flight: &Flight) -> f64 {
+        let path = &flow.paths[usize::from(!flight.is_forward)];
+        let Some((last, earlier)) = flight.packets.split_last() else { return 0.0 };
+        let mut slowest = 0.0_f64;
+        let mut time = 0.0;
+        for &row in path {
+            let queue = &self.queues[row];
+            time += queue.delay_s + queue.wait_s() + queue.transmission_s(*last);
+            let earlier = earlier.iter().map(|bytes| queue.transmission_s(*bytes)).sum();
+            slowest = slowest.max(earlier);
+        }
+        time + slowest
+    }
+
+    /// Largest utilisation of a queue on the path of a flow.
+    pub(super) fn utilisation(&self, flow: &FlowLoad) -> f64 {
+        let rows = flow.paths.iter().flatten();
+        rows.map(|row| self.queues[*row].utilisation).fold(0.0, f64::max)
+    }
+}
