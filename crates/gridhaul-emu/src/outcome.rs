@@ -108,7 +108,9 @@ fn flow_row(
         sender_metrics(row, &mut metrics);
         PathCounters::totals(stages, &mut metrics);
     }
-    if let Some(openings) = &row.openings {
+    if let Some(connections) = &row.connections {
+        connections.metrics(&mut metrics);
+    } else if let Some(openings) = &row.openings {
         openings.metrics(&mut metrics);
     }
     if row.has_messages {

@@ -46,7 +46,7 @@ pub(crate) trait Observer {
 }
 
 /// Bytes after which the kernel has received full segments.
-const FIRST_DATA: u64 = 1 << 16;
+pub(super) const FIRST_DATA: u64 = 1 << 16;
 
 impl Connection {
     pub(crate) fn new(

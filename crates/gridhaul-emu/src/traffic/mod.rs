@@ -4,6 +4,7 @@ mod connection;
 mod datagrams;
 mod driver;
 mod event_log;
+mod managed;
 mod row;
 mod samples;
 mod socket;

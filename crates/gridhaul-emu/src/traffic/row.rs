@@ -1,12 +1,14 @@
 //! Measurements at the sockets of one row of flows.
 
 use gridhaul_core::load::{
-    DeadlineCounter, HandshakeTimes, InProgress, MessageDelays, Transfers, WaitingTimes,
+    ConnectionCounters, DeadlineCounter, HandshakeTimes, InProgress, MessageDelays, Transfers,
+    WaitingTimes,
 };
 use gridhaul_scenario::scenario::{Flow, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::connection::{Connection, Observer};
+use super::managed::ManagedConnections;
 use super::samples::{SampleMeans, SenderCounts};
 use crate::link_emulator::Lateness;
 use crate::loss_classification::MemberClassification;
@@ -38,6 +40,8 @@ pub(crate) struct RowTraffic {
     pub in_progress: Option<InProgress>,
     /// Handshakes of the connections; `None` for datagrams.
     pub openings: Option<HandshakeTimes>,
+    /// Connections that open and close during the run; `None` for other flows.
+    pub connections: Option<ConnectionCounters>,
     /// Ages of the messages that became ready after the warm-up and have not arrived, and the
     /// number of messages that were never sent: their connection failed to open, or the socket did
     /// not accept them.
@@ -71,6 +75,9 @@ impl RowTraffic {
             transfers: Transfers::default(),
             in_progress: matches!(flow.load, Load::Burst(_)).then(InProgress::default),
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
+            connections: flow
+                .manages_connections()
+                .then(|| ConnectionCounters::new(flow.tls.is_some())),
             waiting: WaitingTimes::default(),
             unsent: 0,
             acknowledged_undelivered: 0,
@@ -84,14 +91,8 @@ impl RowTraffic {
         if failed && let Some(openings) = &mut self.openings {
             openings.on_failed();
         }
-        let measured = self.warmup..end;
-        for ready in connection.undelivered().filter(|ready| measured.contains(ready)) {
-            self.waiting.add(end.since(ready));
-            if let Some(in_progress) = &mut self.in_progress {
-                in_progress.add(ready, end);
-            }
-            self.unsent += u64::from(failed);
-        }
+        let undelivered = self.finish_messages(connection.undelivered(), end);
+        self.unsent += if failed { undelivered } else { 0 };
         if let Some(transfer) = connection.application.transfer() {
             self.transfers.add(transfer, connection.delivered(), end);
         }
@@ -100,6 +101,30 @@ impl RowTraffic {
             self.failed += 1;
             self.failure.get_or_insert_with(|| failure.to_owned());
         }
+    }
+
+    /// A member whose connections open and close: its messages that have not arrived can still be
+    /// sent.
+    pub(super) fn finish_managed(&mut self, connections: &ManagedConnections, end: Instant) {
+        self.finish_messages(connections.undelivered(), end);
+        self.failed += connections.failed;
+        if let Some(failure) = &connections.failure {
+            self.failure.get_or_insert_with(|| failure.clone());
+        }
+    }
+
+    /// Notes the messages that have not arrived. Returns their number.
+    fn finish_messages(&mut self, undelivered: impl Iterator<Item = Instant>, end: Instant) -> u64 {
+        let measured = self.warmup..end;
+        let mut count = 0;
+        for ready in undelivered.filter(|ready| measured.contains(ready)) {
+            self.waiting.add(end.since(ready));
+            if let Some(in_progress) = &mut self.in_progress {
+                in_progress.add(ready, end);
+            }
+            count += 1;
+        }
+        count
     }
 }
 

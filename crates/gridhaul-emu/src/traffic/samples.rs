@@ -33,6 +33,14 @@ impl SenderCounts {
         self.received += u64::from(info.segments_received);
     }
 
+    /// Adds other counters.
+    pub(crate) const fn add_counts(&mut self, other: &Self) {
+        self.segments += other.segments;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.received += other.received;
+    }
+
     /// The difference from earlier counters.
     pub(crate) const fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -49,6 +49,16 @@ impl Streams {
         }
     }
 
+    /// The application of an end writes bytes.
+    pub(super) const fn push(&mut self, end: FlowEnd, bytes: u64) {
+        self.written[end as usize] += bytes;
+    }
+
+    /// Whether an end is shut down.
+    pub(super) const fn is_shut_down(&self, end: FlowEnd) -> bool {
+        self.is_closed[end as usize]
+    }
+
     /// Flushes the written data into the socket of an end. Returns whether all of it is accepted.
     pub(super) fn flush(&mut self, end: FlowEnd) -> bool {
         let index = end as usize;

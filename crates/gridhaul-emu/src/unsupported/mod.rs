@@ -5,7 +5,7 @@ mod proxy;
 mod stack;
 
 use gridhaul_core::tcp::{StackParams, oversized_segments};
-use gridhaul_scenario::backend::{Unsupported, attacks, managed_connections};
+use gridhaul_scenario::backend::{Unsupported, attacks};
 use gridhaul_scenario::scenario::{
     CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
 };
@@ -21,7 +21,6 @@ use stack::unsupported_stack_keys;
 /// All keys of a scenario that this backend does not support.
 pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let mut unsupported = attacks(scenario);
-    unsupported.extend(managed_connections(scenario));
     let mut reject = |key: String, reason: &str| {
         unsupported.push(Unsupported { key, reason: reason.to_owned() });
     };
@@ -109,6 +108,13 @@ pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupporte
         })
     });
     let mut unsupported: Vec<_> = daemons.collect();
+    unsupported.extend(scenario.flow.iter().filter_map(|(name, flow)| {
+        let key = format!("flow.{name}.{}", flow.connection_key()?);
+        let reason = "other programs open and close the connections of this network: remove this \
+                      key"
+        .to_owned();
+        Some(Unsupported { key, reason })
+    }));
     if unsupported.is_empty() {
         unsupported = unsupported_keys(scenario);
     }
@@ -138,6 +144,7 @@ fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str,
             format!("{members} equal flows; the emulator supports at most {MEMBERS_MAX}"),
         ));
     }
+    unsupported.extend(unsupported_connection_keys(scenario, flow));
     let size = match &*flow.load.plain() {
         Load::Periodic(load) => Some(load.size),
         Load::Poisson(load) => Some(load.size),
@@ -150,6 +157,32 @@ fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str,
             "load",
             format!("a datagram contains its number; expected at least {NUMBER_BYTES} B"),
         ));
+    }
+    unsupported
+}
+
+/// Limits on connections that the kernel has for a whole host, and nodes that serve one connection
+/// for each member.
+fn unsupported_connection_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
+    let Some(key) = flow.connection_key() else { return Vec::new() };
+    let mut unsupported = Vec::new();
+    if flow.accept.is_some() {
+        let reason = "the emulator accepts each connection at once; use backend `sim`";
+        unsupported.push(("accept", reason.to_owned()));
+    }
+    if flow.local_ports.is_some() {
+        let reason = "the kernel has 28,232 local ports; remove this key, or use backend `sim`";
+        unsupported.push(("local_ports", reason.to_owned()));
+    }
+    let has_relay = scenario.node.values().any(|node| {
+        let is_proxy = node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None);
+        let is_router = node.router.as_ref().is_some_and(|router| router.on);
+        node.aggregator.is_some() || is_proxy || is_router
+    });
+    if has_relay {
+        let reason = "the emulator opens managed connections only in networks without aggregators, \
+                      proxies and hybrid routers; remove this key, or these nodes";
+        unsupported.push((key, reason.to_owned()));
     }
     unsupported
 }

@@ -2,6 +2,7 @@
 //! Otherwise they report this and pass, but fail with `CI` set.
 
 mod congestion_control;
+mod connections;
 mod corruption;
 mod fragments;
 mod link;

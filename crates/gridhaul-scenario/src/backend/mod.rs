@@ -53,19 +53,6 @@ pub fn attacks(scenario: &Scenario) -> Vec<Unsupported> {
     scenario.attack.keys().map(unsupported).collect()
 }
 
-/// The flows whose connections open and close during a run, as keys that a backend does not
-/// support.
-#[must_use]
-pub fn managed_connections(scenario: &Scenario) -> Vec<Unsupported> {
-    let managed = scenario.flow.iter().filter_map(|(name, flow)| {
-        let key = format!("flow.{name}.{}", flow.connection_key()?);
-        let reason = "only the simulator opens and closes connections during a run; use backend \
-                      `sim`, or remove this key";
-        Some(Unsupported { key, reason: reason.to_owned() })
-    });
-    managed.collect()
-}
-
 /// Observer of the progress of a run, and the storage of its recordings.
 pub trait Progress: Sync {
     /// Reports that `done` of `total` work items are finished.

@@ -5,26 +5,36 @@ use gridhaul_scenario::units::Instant;
 
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
+use crate::traffic::managed::ManagedConnections;
+use crate::traffic::samples::SenderCounts;
 
 /// A member of a flow.
 #[derive(Debug)]
 pub(super) enum Member {
     Tcp(Connection),
+    /// Connections that open and close during the run.
+    Managed(Box<ManagedConnections>),
     Datagram(Datagrams),
 }
 
 impl Member {
-    /// Retransmissions of SYN.
-    pub(super) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
+    /// Adds the counters of the sender.
+    pub(super) fn add_counts(&self, counts: &mut SenderCounts) {
         match self {
-            Self::Tcp(connection) => connection.syn_retransmissions(info),
-            Self::Datagram(_) => 0,
+            Self::Tcp(connection) => {
+                if let Some(info) = self.info() {
+                    counts.add(&info, connection.syn_retransmissions(&info));
+                }
+            }
+            Self::Managed(connections) => connections.add_counts(counts),
+            Self::Datagram(_) => {}
         }
     }
 
     pub(super) fn row(&self) -> usize {
         match self {
             Self::Tcp(connection) => usize::from(connection.flow),
+            Self::Managed(connections) => usize::from(connections.flow),
             Self::Datagram(datagrams) => usize::from(datagrams.flow),
         }
     }
@@ -43,6 +53,7 @@ impl Member {
     pub(super) fn due(&self) -> Instant {
         match self {
             Self::Tcp(connection) => connection.due(),
+            Self::Managed(connections) => connections.due(),
             Self::Datagram(datagrams) => datagrams.due(),
         }
     }
@@ -51,6 +62,7 @@ impl Member {
     pub(super) fn delivered(&self) -> u64 {
         match self {
             Self::Tcp(connection) => connection.delivered(),
+            Self::Managed(connections) => connections.delivered(),
             Self::Datagram(datagrams) => datagrams.received,
         }
     }

@@ -19,11 +19,12 @@ use socket2::Socket;
 
 use self::member::Member;
 use self::observe::classification_interval;
+use self::open::MemberSockets;
 use super::event_log::EventLogs;
 use super::row::RowTraffic;
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
-use crate::network::{Address, NetworkPlan};
+use crate::network::{Address, NetworkPlan, Testbed};
 use crate::relay::{Relays, TcpCounters};
 use crate::thread_wakeup::{Thread, WakeupSchedule};
 
@@ -31,6 +32,7 @@ use crate::thread_wakeup::{Thread, WakeupSchedule};
 #[derive(Debug)]
 pub(crate) struct Traffic<'a> {
     plan: &'a NetworkPlan,
+    testbed: &'a Testbed,
     controls: &'a KernelCongestionControls,
     relays: &'a Relays<'a>,
     /// Counters of the relays at the end of the warm-up and at the end.
@@ -124,8 +126,11 @@ impl Traffic<'_> {
         self.read_counters(1);
         self.read_classifications(end);
         for member in &self.members {
-            if let Member::Tcp(connection) = member {
-                self.rows[usize::from(connection.flow)].finish(connection, end);
+            let row = &mut self.rows[member.row()];
+            match member {
+                Member::Tcp(connection) => row.finish(connection, end),
+                Member::Managed(connections) => row.finish_managed(connections, end),
+                Member::Datagram(_) => {}
             }
         }
         if sampling.recorded {
@@ -166,6 +171,7 @@ impl Traffic<'_> {
                     connection.write(FlowEnd::From, now, row);
                     connection.write(FlowEnd::To, now, row);
                 }
+                Member::Managed(_) => self.act_for(index, now),
                 Member::Datagram(datagrams) if datagrams.due() <= now => {
                     let flow = usize::from(datagrams.flow);
                     datagrams.on_due(now, &self.plan.flows[flow], &mut self.rows[flow]);
@@ -197,6 +203,8 @@ impl Traffic<'_> {
                         let about = (&self.plan.flows[flow], &mut self.rows[flow]);
                         connection.on_recorded(now, arrival, about);
                     }
+                    // Loads of recorded messages have no managed connections.
+                    Member::Managed(_) => {}
                     Member::Datagram(datagrams) => {
                         let row = &mut self.rows[usize::from(datagrams.flow)];
                         datagrams.send(now, arrival, row);
@@ -207,6 +215,26 @@ impl Traffic<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// A deadline of a member with managed connections has passed, or one of its sockets is ready.
+    fn act_for(&mut self, index: usize, now: Instant) {
+        let Member::Managed(connections) = &mut self.members[index] else { return };
+        let number = usize::from(connections.flow);
+        let flow = &self.plan.flows[number];
+        let mut sockets = MemberSockets {
+            testbed: self.testbed,
+            controls: self.controls,
+            flow,
+            poll: &self.poll,
+            identity: (connections.flow, connections.member),
+            index,
+        };
+        let row = &mut self.rows[number];
+        let Some(mut counters) = row.connections.take() else { return };
+        let about = (flow, &mut self.scratch[..]);
+        connections.act(now, about, &mut sockets, (&mut *row, &mut counters));
+        row.connections = Some(counters);
     }
 
     fn schedule(&mut self, index: usize) {
@@ -221,7 +249,7 @@ impl Traffic<'_> {
         for event in self.poll.wait::<256>(clock.until(due))? {
             let number = event.data.u64();
             if number >= LISTENER {
-                self.accept((number - LISTENER) as usize)?;
+                self.accept((number - LISTENER) as usize, clock)?;
             } else {
                 self.serve((number / 2) as usize, (number % 2) as usize, event.flags, clock);
             }
@@ -230,11 +258,12 @@ impl Traffic<'_> {
     }
 
     /// Accepts the pending connections at the `to` end of a flow.
-    fn accept(&mut self, flow: usize) -> Result<(), EmulationError> {
+    fn accept(&mut self, flow: usize, clock: Clock) -> Result<(), EmulationError> {
         let Some(listener) = self.listeners[flow].take() else { return Ok(()) };
         loop {
             match listener.accept() {
                 Ok((socket, peer)) => {
+                    let port = peer.as_socket().map_or(0, |peer| peer.port());
                     let member = peer.as_socket().and_then(|peer| match peer.ip() {
                         std::net::IpAddr::V4(ip) => Address::of(&ip.octets()),
                         std::net::IpAddr::V6(ip) => Address::of(&ip.octets()),
@@ -243,8 +272,14 @@ impl Traffic<'_> {
                     socket.set_nonblocking(true).map_err(EmulationError::call("accepting"))?;
                     let index = self.first[flow] + number as usize;
                     self.poll.watch(&socket, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
-                    if let Some(Member::Tcp(connection)) = self.members.get_mut(index) {
-                        connection.accept(socket);
+                    match self.members.get_mut(index) {
+                        Some(Member::Tcp(connection)) => connection.accept(socket),
+                        Some(Member::Managed(connections)) => {
+                            connections.accept(socket, port);
+                            self.act_for(index, clock.now());
+                            self.schedule(index);
+                        }
+                        _ => {}
                     }
                 }
                 Err(error) => match error.raw_os_error() {
@@ -274,6 +309,10 @@ impl Traffic<'_> {
                 if flags.contains(EventFlags::OUT) && connection.begun {
                     connection.write(side, clock.now(), row);
                 }
+            }
+            Member::Managed(_) => {
+                self.act_for(index, clock.now());
+                woken = true;
             }
             Member::Datagram(datagrams) => {
                 let row = &mut self.rows[usize::from(datagrams.flow)];

@@ -21,9 +21,7 @@ impl Traffic<'_> {
         for member in &self.members {
             let row = &mut self.rows[member.row()];
             if time == 0 { &mut row.before } else { &mut row.after }.push(member.delivered());
-            if let Some(info) = member.info() {
-                row.counts[time].add(&info, member.syn_retransmissions(&info));
-            }
+            member.add_counts(&mut row.counts[time]);
         }
     }
 
