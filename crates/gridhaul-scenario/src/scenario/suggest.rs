@@ -26,7 +26,7 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// Largest number of names in a list: there are fewer keys in every table of a scenario, and fewer
 /// metrics.
-const LISTED_MAX: usize = 80;
+const LISTED_MAX: usize = 120;
 
 /// A list of names; if there are many, of those that are most similar to a name.
 pub(super) fn list(name: &str, names: &[&str]) -> String {
@@ -63,7 +63,7 @@ mod tests {
         assert!(list("x", &names[..17]).ends_with("`meter16`"));
         let text = list("mtr987", &names);
         assert!(text.contains("`meter987`"), "{text}");
-        assert!(text.ends_with("and 920 more"), "{text}");
+        assert!(text.ends_with("and 880 more"), "{text}");
     }
 
     #[test]
