@@ -15,8 +15,11 @@ pub(super) struct OwnConnections(BTreeMap<(u16, u32), OwnConnection>);
 #[derive(Debug)]
 struct OwnConnection {
     ip: IpAddr,
-    /// The client of the session has the address of another own connection.
-    may_be_loop: bool,
+    /// Where the connection leads, as far as this machine knows.
+    server: Option<SocketAddr>,
+    /// Number of sessions before this one, each of whose clients has the address of the own
+    /// connection of the one before.
+    chain: u8,
 }
 
 /// Opener of an accepted connection.
@@ -25,20 +28,25 @@ pub(super) enum Opener {
     /// Another program.
     Client,
     /// The relay, or a program of this machine: the kernel gives one local port to several
-    /// connections if their destinations differ.
-    Unknown,
-    /// The relay: an own connection of a session whose client was unknown already. In a loop, each
-    /// session is followed by the next; that a second program has a port of the relay just then is
-    /// not to be expected.
+    /// connections if their destinations differ. The session continues a chain of this length.
+    Unknown(u8),
+    /// The relay.
     Relay,
 }
+
+/// Length of a chain that is a loop, where the path translates addresses. In a loop each session is
+/// followed by the next at once; programs of this machine rarely have ports of the relay so often
+/// in a row, although the kernel assigns the ports of both by the same rule.
+const LOOP: u8 = 32;
 
 impl OwnConnections {
     /// Adds the connection of a session, and returns its local port; 0 if it has none.
     pub(super) fn insert(&mut self, row: u32, server: &Socket, opener: Opener) -> u16 {
         let local = server.local_addr().ok().and_then(|address| address.as_socket());
         let Some(local) = local.map(canonical) else { return 0 };
-        let own = OwnConnection { ip: local.ip(), may_be_loop: opener != Opener::Client };
+        let chain = if let Opener::Unknown(length) = opener { length } else { 0 };
+        let peer = server.peer_addr().ok().and_then(|address| address.as_socket());
+        let own = OwnConnection { ip: local.ip(), server: peer.map(canonical), chain };
         self.0.insert((local.port(), row), own);
         local.port()
     }
@@ -48,18 +56,15 @@ impl OwnConnections {
         self.0.remove(&(port, row));
     }
 
-    /// The opener of an accepted connection with this peer.
-    pub(super) fn opener(&self, peer: Option<SocketAddr>) -> Opener {
+    /// The opener of an accepted connection with this peer, at this local address.
+    pub(super) fn opener(&self, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Opener {
         let Some(peer) = peer else { return Opener::Client };
         let of_port = (peer.port(), 0)..=(peer.port(), u32::MAX);
         let same = || self.0.range(of_port.clone()).filter(|(_, own)| own.ip == peer.ip());
-        if same().any(|(_, own)| own.may_be_loop) {
-            Opener::Relay
-        } else if same().next().is_some() {
-            Opener::Unknown
-        } else {
-            Opener::Client
-        }
+        let Some(chain) = same().map(|(_, own)| own.chain + 1).max() else { return Opener::Client };
+        // Both ends are those of an own connection: no other connection has them.
+        let is_own = local.is_some() && same().any(|(_, own)| own.server == local);
+        if is_own || chain >= LOOP { Opener::Relay } else { Opener::Unknown(chain) }
     }
 }
 
@@ -69,23 +74,46 @@ mod tests {
 
     use super::*;
 
+    fn connect(server: &TcpListener) -> Socket {
+        std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap().into()
+    }
+
+    fn address(socket: &Socket) -> Option<SocketAddr> {
+        socket.local_addr().unwrap().as_socket()
+    }
+
     #[test]
-    fn a_client_with_the_port_of_an_own_connection_is_served_and_a_loop_is_not() {
+    fn a_connection_with_both_ends_of_an_own_one_is_a_loop() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let connect = || -> Socket {
-            std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap().into()
-        };
-        let address = |socket: &Socket| socket.local_addr().unwrap().as_socket();
-        let (first, second) = (connect(), connect());
+        let (first, second) = (connect(&server), connect(&server));
+        let here = server.local_addr().ok();
         let mut own = OwnConnections::default();
         let port = own.insert(0, &first, Opener::Client);
-        assert_eq!(own.opener(address(&second)), Opener::Client);
-        // A program of this machine may have the same port, with another destination.
-        assert_eq!(own.opener(address(&first)), Opener::Unknown);
-        own.insert(1, &second, Opener::Unknown);
-        assert_eq!(own.opener(address(&second)), Opener::Relay);
+        assert_eq!(own.opener(address(&second), here), Opener::Client);
+        assert_eq!(own.opener(address(&first), here), Opener::Relay);
         own.remove(0, port);
-        assert_eq!(own.opener(address(&first)), Opener::Client);
-        assert_eq!(own.opener(None), Opener::Client);
+        assert_eq!(own.opener(address(&first), here), Opener::Client);
+        assert_eq!(own.opener(None, here), Opener::Client);
+    }
+
+    /// A program of this machine may have the same port, with another destination; so may the next
+    /// one.
+    #[test]
+    fn clients_with_ports_of_own_connections_are_served_and_a_long_chain_is_a_loop() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let elsewhere = "127.0.0.9:1".parse().ok();
+        let mut own = OwnConnections::default();
+        let mut last = connect(&server);
+        own.insert(0, &last, Opener::Client);
+        let mut served = 0;
+        while let Opener::Unknown(length) = own.opener(address(&last), elsewhere) {
+            served += 1;
+            assert_eq!(u32::from(length), served);
+            let next = connect(&server);
+            own.insert(served, &next, Opener::Unknown(length));
+            last = next;
+        }
+        assert_eq!(served, u32::from(LOOP) - 1);
+        assert_eq!(own.opener(address(&last), elsewhere), Opener::Relay);
     }
 }

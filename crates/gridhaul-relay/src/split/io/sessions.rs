@@ -13,7 +13,7 @@ use super::listeners::Target;
 use super::own_connections::Opener;
 use super::token::SplitToken;
 use crate::runtime::connector::unreachable::{explain, explain_silence};
-use crate::runtime::listener::{ACCEPT_BUDGET, EXHAUSTED, accept};
+use crate::runtime::listener::{ACCEPT_BUDGET, EXHAUSTED, accept, canonical};
 use crate::runtime::poll::NUMBER_MASK;
 use crate::runtime::{Level, report};
 use crate::split::{Leg, SessionEnd};
@@ -37,10 +37,13 @@ impl Loop {
                 budget -= 1;
                 let Some(listener) = &self.listeners[index].socket else { break };
                 match accept(listener) {
-                    Ok(Some((socket, peer))) => match self.own_connections.opener(peer) {
-                        Opener::Relay => self.refuse_loop(now, index, socket),
-                        opener => self.open(now, index, socket, opener),
-                    },
+                    Ok(Some((socket, peer))) => {
+                        let local = socket.local_addr().ok().and_then(|local| local.as_socket());
+                        match self.own_connections.opener(peer, local.map(canonical)) {
+                            Opener::Relay => self.refuse_loop(now, index, socket),
+                            opener => self.open(now, index, socket, opener),
+                        }
+                    }
                     Ok(None) => self.listeners[index].is_ready = false,
                     Err(error) => {
                         self.accept_at = now + EXHAUSTED;
