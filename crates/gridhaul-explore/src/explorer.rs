@@ -165,54 +165,16 @@ fn refused(message: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_capture::CaptureFile;
-    use gridhaul_scenario::Scenario;
-    use gridhaul_scenario::answer::Answer;
     use serde_json::Value;
 
     use super::*;
-    use crate::{Capture, CaptureOptions, Changes, RunBackend, SimulatedCapture};
-
-    /// Refuses all changes, and answers no scenario.
-    struct Refusing;
-
-    impl Runner for Refusing {
-        fn change(&self, scenario: &Scenario, changes: &Changes) -> Result<Scenario, String> {
-            match changes.settings.first() {
-                Some(setting) => Err(format!("there is no key {setting}")),
-                None => Ok(scenario.clone()),
-            }
-        }
-
-        fn run(
-            &self,
-            _: &Scenario,
-            _: RunBackend,
-            cancellation: &Cancellation,
-        ) -> Result<Answer, RunFailure> {
-            assert!(!cancellation.is_cancelled());
-            Err(RunFailure::Cancelled)
-        }
-
-        fn open_captures(&self, _: &[String]) -> Result<Vec<CaptureFile>, String> {
-            Err("there are no captures".to_owned())
-        }
-
-        fn simulate_capture(
-            &self,
-            _: &Capture,
-            _: &CaptureOptions,
-            _: &Cancellation,
-        ) -> Result<SimulatedCapture, RunFailure> {
-            Err(RunFailure::Cancelled)
-        }
-    }
+    use crate::runner::CancelledRunner;
 
     fn answer(method: &str, path: &str, body: &str) -> (&'static str, String) {
         let explorer = Explorer::new(
             Access::new("secret".to_owned(), 8123),
             Subject::example().unwrap(),
-            Box::new(Refusing),
+            Box::new(CancelledRunner(|cancellation| assert!(!cancellation.is_cancelled()))),
         );
         let length = body.len();
         let text = format!(

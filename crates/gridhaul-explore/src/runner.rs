@@ -125,3 +125,41 @@ impl From<io::Error> for RunFailure {
         Self::Refused(error.to_string())
     }
 }
+
+/// A program without scenarios and captures, for tests: it refuses all settings, and its runs end
+/// when the function does.
+#[cfg(test)]
+pub(crate) struct CancelledRunner(pub fn(&Cancellation));
+
+#[cfg(test)]
+impl Runner for CancelledRunner {
+    fn change(&self, scenario: &Scenario, changes: &Changes) -> Result<Scenario, String> {
+        match changes.settings.first() {
+            Some(setting) => Err(format!("there is no key {setting}")),
+            None => Ok(scenario.clone()),
+        }
+    }
+
+    fn run(
+        &self,
+        _: &Scenario,
+        _: RunBackend,
+        cancellation: &Cancellation,
+    ) -> Result<Answer, RunFailure> {
+        self.0(cancellation);
+        Err(RunFailure::Cancelled)
+    }
+
+    fn open_captures(&self, _: &[String]) -> Result<Vec<CaptureFile>, String> {
+        Err("there are no captures".to_owned())
+    }
+
+    fn simulate_capture(
+        &self,
+        _: &Capture,
+        _: &CaptureOptions,
+        _: &Cancellation,
+    ) -> Result<SimulatedCapture, RunFailure> {
+        Err(RunFailure::Cancelled)
+    }
+}

@@ -147,47 +147,14 @@ impl Read for Limited<'_> {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "clients and runs take real time")]
 mod tests {
-    use gridhaul_capture::CaptureFile;
-    use gridhaul_scenario::Scenario;
-    use gridhaul_scenario::answer::Answer;
-
     use super::*;
-    use crate::{
-        Access, Capture, CaptureOptions, Changes, RunBackend, RunFailure, Runner, SimulatedCapture,
-        Subject,
-    };
+    use crate::runner::CancelledRunner;
+    use crate::{Access, Subject};
 
-    /// Runs until it is cancelled.
-    struct Endless;
-
-    impl Runner for Endless {
-        fn change(&self, scenario: &Scenario, _: &Changes) -> Result<Scenario, String> {
-            Ok(scenario.clone())
-        }
-
-        fn run(
-            &self,
-            _: &Scenario,
-            _: RunBackend,
-            cancellation: &Cancellation,
-        ) -> Result<Answer, RunFailure> {
-            while !cancellation.is_cancelled() {
-                thread::sleep(Duration::from_millis(1));
-            }
-            Err(RunFailure::Cancelled)
-        }
-
-        fn open_captures(&self, _: &[String]) -> Result<Vec<CaptureFile>, String> {
-            Err("there are no captures".to_owned())
-        }
-
-        fn simulate_capture(
-            &self,
-            _: &Capture,
-            _: &CaptureOptions,
-            _: &Cancellation,
-        ) -> Result<SimulatedCapture, RunFailure> {
-            Err(RunFailure::Cancelled)
+    /// A run that lasts until it is cancelled.
+    fn endless(cancellation: &Cancellation) {
+        while !cancellation.is_cancelled() {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -200,7 +167,8 @@ mod tests {
     #[test]
     fn a_run_ends_when_its_client_leaves() {
         let access = Access::new("secret".to_owned(), 80);
-        let explorer = Explorer::new(access, Subject::example().unwrap(), Box::new(Endless));
+        let explorer =
+            Explorer::new(access, Subject::example().unwrap(), Box::new(CancelledRunner(endless)));
         let (mut client, server) = connection();
         let request = "POST /secret/api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: \
                        application/json\r\nContent-Length: 2\r\n\r\n{}";

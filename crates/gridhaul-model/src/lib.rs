@@ -12,6 +12,7 @@ pub mod fixed_point;
 mod meters;
 mod model;
 mod model_rules;
+mod points;
 pub mod queue;
 mod root_finding;
 pub mod steady;

@@ -39,7 +39,13 @@ impl LinkCase {
         }
     }
 
-    /// All cases.
+    /// Cases of shapers: the token buckets of the kernel, and those of the simulator.
+    #[must_use]
+    pub fn shapers() -> [Self; 2] {
+        [shares(), burst()]
+    }
+
+    /// Cases of rates that change and of shared media.
     #[must_use]
     pub fn all() -> [Self; 3] {
         [rate_change(), contention(), time_slots()]
@@ -111,5 +117,60 @@ fn time_slots() -> LinkCase {
             column: "delay_p50_s",
             range: [0.0499, 0.0515],
         }],
+    }
+}
+
+/// An offered load of 3 + 3 Mbit/s of datagrams and a bulk flow at 4 Mbit/s: each flow has its
+/// guarantee, one is limited to 2.8 Mbit/s, and the others share the remaining rate.
+fn shares() -> LinkCase {
+    let link = "[link.wire.forward]\nrate = '10 Mbit/s'\ndelay = '1 ms'\n\
+        [link.wire.forward.shaper]\nrate = '4 Mbit/s'\n\
+        share.one = { guarantee = '2 Mbit/s', limit = '2800 kbit/s' }\n\
+        share.six.guarantee = '500 kbit/s'\n\
+        [link.wire.reverse]\nrate = '10 Mbit/s'";
+    let datagrams = |name: &str| {
+        format!(
+            "[flow.{name}]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
+             load = {{ periodic = {{ size = '972 B', every = '2667 us' }} }}\n"
+        )
+    };
+    let six = "[flow.six]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nip = 6";
+    let flows = format!("{}{}{six}", datagrams("one"), datagrams("two"));
+    let throughput = |row, range| ExpectedValue { row, column: "throughput_bit_per_s", range };
+    LinkCase {
+        name: "a shaper enforces guarantees and limits",
+        scenario: two_nodes("duration = '5 s'\nwarmup = '1 s'", link, &flows),
+        expected: vec![
+            ExpectedValue {
+                row: "wire.forward",
+                column: "link_throughput_bit_per_s",
+                range: [4e6 * 0.99, 4e6 * 1.01],
+            },
+            throughput("one", [2e6, 2.81e6]),
+            throughput("six", [0.45e6, f64::INFINITY]),
+            // The rate without a guarantee.
+            throughput("two", [0.3e6, f64::INFINITY]),
+        ],
+    }
+}
+
+/// A file of 60 kB at once leaves at 500 kbit/s: 42 segments with 52 B of headers, two of them as a
+/// burst. Without a shaper it would queue at the link.
+fn burst() -> LinkCase {
+    let link = "[link.wire.forward]\nrate = '1 Mbit/s'\ndelay = '5 ms'\n\
+        [link.wire.forward.shaper]\nrate = '500 kbit/s'\nburst = '1500 B'\n\
+        [link.wire.reverse]\nrate = '1 Mbit/s'";
+    let flows = "[stack.s]\ninitial_window = '60 kB'\n\
+                 [flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '60 kB' } \
+                 }\nstack = 's'";
+    let time = (60_000.0 + 42.0 * 52.0 - 3_000.0) * 8.0 / 500e3;
+    let file = |column, range| ExpectedValue { row: "file", column, range };
+    LinkCase {
+        name: "a shaper divides a burst into packets",
+        scenario: two_nodes("duration = '2500 ms'", link, flows),
+        expected: vec![
+            file("completion_time_s", [time, time + 0.1]),
+            file("retransmissions_count", [0.0, 0.0]),
+        ],
     }
 }

@@ -10,6 +10,7 @@ use super::exchange::Transmissions;
 use super::queues::{FlowLoad, LinkQueue, Network};
 use super::unsupported;
 use crate::model_rules::ModelRules;
+use crate::points::answer_points;
 
 /// Answers all points.
 ///
@@ -20,37 +21,25 @@ pub(crate) fn answer(
     rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
-    let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
-    // The equations are deterministic.
-    let mut answer = Answer { replications: 1, ..Answer::without_points(scenario, "model") };
-    let mut finished = vec![0; points.len()];
-    for (index, point) in points.iter().enumerate() {
-        if progress.is_interrupted() {
-            break;
-        }
+    answer_points(scenario, progress, |answer, point| {
         let refused = unsupported(&point.scenario, rules);
         if !refused.is_empty() {
             return Err(RunError::Unsupported(refused));
         }
         let network = Network::new(&point.scenario)
             .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
-        add(&mut answer, point, &network);
-        finished[index] = 1;
-        progress.advance(index as u64 + 1, points.len() as u64);
-    }
-    answer.warnings.sort();
-    answer.warnings.dedup();
-    answer.with_finished(&finished, 1)
+        add(answer, point, &network);
+        Ok(())
+    })
 }
 
 fn add(answer: &mut Answer, point: &ScenarioPoint, network: &Network) {
     for flow in &network.flows {
         if network.utilisation(flow) >= 1.0 {
-            let message =
-                "the messages need more than the capacity of a link: the goodput is that \
-                           of the saturated link, and delays grow without bound"
-                    .to_owned();
-            answer.warnings.push(Warning { about: format!("flow.{}", flow.name), message });
+            let message = "the messages need more than the capacity of a link: the goodput is that \
+                           of the saturated link, and delays grow without bound";
+            let about = format!("flow.{}", flow.name);
+            answer.warnings.push(Warning { about, message: message.to_owned() });
         }
     }
     let flows: Vec<Row> =

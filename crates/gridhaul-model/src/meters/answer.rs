@@ -12,12 +12,6 @@ use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
 
-/// An answer without points.
-pub(super) fn empty(scenario: &Scenario) -> Answer {
-    // The equations are deterministic.
-    Answer { replications: 1, ..Answer::without_points(scenario, "model") }
-}
-
 /// Solves a point and adds the result to the answer.
 pub(super) fn add(
     answer: &mut Answer,

@@ -16,6 +16,7 @@ use gridhaul_scenario::scenario::Scenario;
 use crate::chain::Elimination;
 use crate::fixed_point::Workspace;
 use crate::model_rules::ModelRules;
+use crate::points::answer_points;
 use layout::layout;
 pub(crate) use unsupported::unsupported_keys;
 
@@ -46,23 +47,12 @@ pub(crate) fn answer(
     rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
-    let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
-    let total = points.len() as u64;
-    let mut answer = answer::empty(scenario);
     let mut work = SweepMemory::default();
-    let mut finished = vec![0; points.len()];
-    for (index, point) in points.iter().enumerate() {
-        if progress.is_interrupted() {
-            break;
-        }
+    answer_points(scenario, progress, |answer, point| {
         supports(&point.scenario, rules).map_err(RunError::Unsupported)?;
         let layout = layout(&point.scenario, rules)
             .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
-        answer::add(&mut answer, point, &layout, &mut work);
-        finished[index] = 1;
-        progress.advance(index as u64 + 1, total);
-    }
-    answer.warnings.sort();
-    answer.warnings.dedup();
-    answer.with_finished(&finished, 1)
+        answer::add(answer, point, &layout, &mut work);
+        Ok(())
+    })
 }

@@ -20,5 +20,4 @@ mod recorded_messages;
 mod replications;
 mod schedulers;
 mod session;
-mod shapers;
 mod support;

@@ -1,4 +1,4 @@
-//! Rates that change, and shared media, in whole runs with the audit.
+//! Rates that change, shared media and shapers, in whole runs with the audit.
 
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_testing::LinkCase;
@@ -8,7 +8,7 @@ use crate::support;
 /// The emulator runs the same cases.
 #[test]
 fn links_have_the_results_that_are_known_by_hand() {
-    for case in LinkCase::all() {
+    for case in LinkCase::all().into_iter().chain(LinkCase::shapers()) {
         let answer = support::run(&case.scenario);
         case.check(|row, column| {
             let metric = Metric::ALL.iter().find(|metric| metric.info().column == column)?;

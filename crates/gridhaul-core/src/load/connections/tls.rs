@@ -156,7 +156,7 @@ fn issues_tickets(keys: &Tls) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Round trips of a handshake before the client can send a message.
@@ -164,7 +164,8 @@ mod tests {
         flights.len() / 2
     }
 
-    fn keys(version: TlsVersion) -> Tls {
+    /// A certificate of 1,000 B, and no resumption.
+    pub(in crate::load::connections) fn keys(version: TlsVersion) -> Tls {
         Tls {
             version,
             client_hello: Bytes::new(220),

@@ -30,6 +30,13 @@ pub(super) enum FrtoVerdict {
 }
 
 impl FrtoState {
+    /// The step at a timeout; `open` if no recovery is under way. RFC 5682, section 3.2: used after
+    /// a recovery only if the same segment times out again.
+    pub(super) fn at_timeout(context: &LossRecoveryContext<'_>, open: bool) -> Self {
+        let timed_out_before = context.queue.front().is_some_and(|first| first.timed_out);
+        if open || timed_out_before { Self::FirstRetransmitted } else { Self::Inactive }
+    }
+
     /// Handles an acknowledgement after a timeout at which `recover` was the end of the sent data;
     /// `advanced` if it acknowledges new data. Step 3b: the timeout was spurious if a segment has
     /// arrived that was outstanding at the timeout and not retransmitted.

@@ -111,18 +111,10 @@ impl State {
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
         mark!(linux_reno_fast_retransmit);
-        let undo = UndoState::new(context);
-        let loss = context.loss();
-        context.congestion.on_loss(&loss);
+        let (prr, undo) = Prr::reduce(context);
         self.ca_state = CaState::Recovery;
         self.recover = context.next;
-        context.requests.stop_timing = true;
-        let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
-        self.prr = (context.params.prr && !context.congestion.is_paced())
-            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), rounding));
-        context.requests.retransmit_now = !context.params.prr;
-        self.undo = Some(undo);
-        self.frto = FrtoState::Inactive;
+        (self.prr, self.undo, self.frto) = (prr, Some(undo), FrtoState::Inactive);
     }
 
     /// Detects a loss, and enters recovery if there is one. Returns whether it did.
@@ -164,14 +156,22 @@ impl State {
     /// Whether an original transmission triggered the acknowledgement, so that the reduction was
     /// spurious and is undone.
     fn undo_if_spurious(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
-        let echo = context.ack.echo;
-        let Some(undo) = self.undo.filter(|undo| undo.precedes_retransmission(echo)) else {
-            return false;
-        };
-        self.undo = None;
+        let is_spurious = self.is_original(context);
+        if is_spurious {
+            self.restore(context);
+        }
+        is_spurious
+    }
+
+    fn is_original(&self, context: &LossRecoveryContext<'_>) -> bool {
+        self.undo.is_some_and(|undo| undo.precedes_retransmission(context.ack.echo))
+    }
+
+    fn restore(&mut self, context: &mut LossRecoveryContext<'_>) {
         context.queue.clear_lost_marks();
-        context.congestion.on_undo(undo.cwnd, undo.ssthresh);
-        true
+        if let Some(undo) = self.undo.take() {
+            undo.restore_window(context);
+        }
     }
 
     fn exit(&mut self) {
@@ -182,9 +182,7 @@ impl State {
     /// New data is acknowledged in recovery.
     fn on_ack_in_recovery(&mut self, context: &mut LossRecoveryContext<'_>, delivered: u32) {
         if context.una < self.recover {
-            let echo = context.ack.echo;
-            let original = self.undo.is_some_and(|undo| undo.precedes_retransmission(echo));
-            if original && context.queue.retransmitted_segments() > 0 {
+            if self.is_original(context) && context.queue.retransmitted_segments() > 0 {
                 self.pauses_retransmission = true;
                 self.account(context, delivered, 0, true);
                 return;
@@ -221,10 +219,7 @@ impl State {
         let shows_original = !context.ack.retransmitted;
         match self.frto.on_ack(context, true, self.recover) {
             FrtoVerdict::Spurious if shows_original => {
-                if let Some(undo) = self.undo.take() {
-                    context.queue.clear_lost_marks();
-                    context.congestion.on_undo(undo.cwnd, undo.ssthresh);
-                }
+                self.restore(context);
                 self.exit();
                 return;
             }
@@ -278,13 +273,7 @@ impl LossRecovery for LinuxReno {
     fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
         let state = &mut *self.state;
         let open = state.ca_state == CaState::Open;
-        // RFC 5682, section 3.2: used after a recovery only if the same segment times out again.
-        let timed_out_before = context.queue.front().is_some_and(|first| first.timed_out);
-        state.frto = if open || timed_out_before {
-            FrtoState::FirstRetransmitted
-        } else {
-            FrtoState::Inactive
-        };
+        state.frto = FrtoState::at_timeout(context, open);
         if open {
             state.undo = Some(UndoState::new(context));
         }

@@ -1,6 +1,8 @@
 //! Proportional rate reduction (RFC 9937): during recovery the amount sent follows the amount
 //! delivered, so that the window decreases evenly to the threshold within a round trip.
 
+use super::LossRecoveryContext;
+use super::undo::UndoState;
 use crate::coverage_mark::mark;
 
 /// Window of the current recovery, in bytes.
@@ -34,6 +36,24 @@ impl Prr {
     /// `rounding`.
     pub(super) const fn enter(recover_fs: u32, ssthresh: u32, rounding: u32) -> Self {
         Self { ssthresh, recover_fs, delivered: 0, prr_out: 0, window: recover_fs, rounding }
+    }
+
+    /// The window reduction at the start of a fast recovery of Linux: returns the window of the
+    /// recovery, where the stack has it, and the state before the reduction.
+    pub(super) fn reduce(context: &mut LossRecoveryContext<'_>) -> (Option<Self>, UndoState) {
+        let undo = UndoState::new(context);
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
+        context.requests.stop_timing = true;
+        // Linux counts in segments.
+        let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
+        let prr = (context.params.prr && !context.congestion.is_paced())
+            .then(|| Self::enter(undo.cwnd, context.congestion.cwnd(), rounding));
+        // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section
+        // 5); but in Linux a congestion control with pacing does without PRR and waits for the
+        // window.
+        context.requests.retransmit_now = !context.params.prr;
+        (prr, undo)
     }
 
     /// RFC 9937, section 6.2, for each acknowledgement of the recovery.

@@ -9,7 +9,7 @@ use crate::tcp::recovery::{DuplicateReport, LossRecoveryContext};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UndoState {
     pub cwnd: u32,
-    pub ssthresh: u32,
+    ssthresh: u32,
     /// When the first segment was retransmitted.
     retransmitted_at: Instant,
     /// First unacknowledged position at the reduction: what ends before it was not retransmitted
@@ -31,6 +31,11 @@ impl UndoState {
             una: context.una,
             unreported: (out > 0).then_some(out),
         }
+    }
+
+    /// Restores the window (RFC 4015, section 3.2).
+    pub(super) fn restore_window(&self, context: &mut LossRecoveryContext<'_>) {
+        context.congestion.on_undo(self.cwnd, self.ssthresh);
     }
 
     pub(super) fn on_retransmitted(&mut self) {

@@ -245,9 +245,7 @@ impl ConnectionManager {
         transport: &mut impl ConnectionTransport,
         counters: &mut ConnectionCounters,
     ) {
-        if self.gives_up(now, transport) {
-            counters.tcp.on_failed();
-            self.fail(now, transport);
+        if self.attempt_fails(now, transport, counters) {
             return;
         }
         if transport.state(now, FlowEnd::From) == EndState::Opening {
@@ -270,9 +268,7 @@ impl ConnectionManager {
         transport: &mut impl ConnectionTransport,
         counters: &mut ConnectionCounters,
     ) {
-        if self.gives_up(now, transport) {
-            counters.tcp.on_failed();
-            self.fail(now, transport);
+        if self.attempt_fails(now, transport, counters) {
             return;
         }
         let rules = Arc::clone(&self.rules);
@@ -354,6 +350,21 @@ impl ConnectionManager {
         let connection = &self.connection;
         let is_answered = !self.rules.is_dialogue || connection.carried[1] >= connection.carried[0];
         is_answered && connection.in_transit.iter().all(VecDeque::is_empty)
+    }
+
+    /// Ends an attempt that has failed, and counts it. Returns whether it has.
+    fn attempt_fails(
+        &mut self,
+        now: Instant,
+        transport: &mut impl ConnectionTransport,
+        counters: &mut ConnectionCounters,
+    ) -> bool {
+        let fails = self.gives_up(now, transport);
+        if fails {
+            counters.tcp.on_failed();
+            self.fail(now, transport);
+        }
+        fails
     }
 
     /// Whether the attempt has taken too long, or the connection has ended.

@@ -1,10 +1,10 @@
 //! A member over a path without loss on which each write arrives after a fixed time.
 
 use gridhaul_scenario::scenario::{Reconnect, Tls, TlsVersion};
-use gridhaul_scenario::units::Bytes;
 
 use super::*;
 use crate::load::connections::tls::TlsFlights;
+use crate::load::connections::tls::tests::keys;
 use crate::load::{Carrier, Message};
 
 /// One-way delay of the path in milliseconds.
@@ -147,18 +147,6 @@ impl Member {
     }
 }
 
-fn tls(version: TlsVersion) -> Tls {
-    Tls {
-        version,
-        client_hello: Bytes::new(220),
-        certificate: Bytes::new(1_000),
-        client_certificate: None,
-        resumption: TlsResumption::Never,
-        ticket: Bytes::new(200),
-        flights: None,
-    }
-}
-
 /// One round trip of the handshake and half of one for the message: 30 ms.
 #[test]
 fn each_message_has_its_connection() {
@@ -174,12 +162,12 @@ fn each_message_has_its_connection() {
 #[test]
 fn tls_adds_its_round_trips() {
     for (version, millis) in [(TlsVersion::V1_3, 50), (TlsVersion::V1_2, 70)] {
-        let keys = tls(version);
+        let tls = keys(version);
         let mut member =
-            Member::new(ConnectionPolicy::PerMessage, Some(&keys), Reconnect::default());
+            Member::new(ConnectionPolicy::PerMessage, Some(&tls), Reconnect::default());
         member.run(300, &[0]);
         assert_eq!(member.arrived, [millis], "{version:?}");
-        let flights = TlsFlights::of(&tls(version));
+        let flights = TlsFlights::of(&tls);
         let [device, server]: [u64; 2] =
             [0, 1].map(|end: usize| member.path.writes[end].iter().map(|(_, bytes)| bytes).sum());
         let flights_from = |parity| -> u64 {
@@ -193,8 +181,8 @@ fn tls_adds_its_round_trips() {
 
 #[test]
 fn a_device_resumes_its_session_after_the_first_handshake() {
-    let keys = Tls { resumption: TlsResumption::AfterFirst, ..tls(TlsVersion::V1_2) };
-    let mut member = Member::new(ConnectionPolicy::PerMessage, Some(&keys), Reconnect::default());
+    let tls = Tls { resumption: TlsResumption::AfterFirst, ..keys(TlsVersion::V1_2) };
+    let mut member = Member::new(ConnectionPolicy::PerMessage, Some(&tls), Reconnect::default());
     member.run(1_000, &[0, 500]);
     // A resumption of TLS 1.2 takes one round trip less.
     assert_eq!(member.arrived, [70, 550]);

@@ -125,24 +125,11 @@ impl Rack {
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
-        let undo = UndoState::new(context);
-        let loss = context.loss();
-        context.congestion.on_loss(&loss);
+        let (prr, undo) = Prr::reduce(context);
         self.ca_state = CaState::Recovery;
         self.recover = context.next;
-        context.requests.stop_timing = true;
-        // Linux counts in segments.
-        let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
-        let prr = (context.params.prr && !context.congestion.is_paced())
-            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), rounding));
-        // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section
-        // 5); but in Linux a congestion control with pacing does without PRR and waits for the
-        // window.
-        context.requests.retransmit_now = !context.params.prr;
         let state = self.state.get_or_insert_default();
-        state.prr = prr;
-        state.undo = Some(undo);
-        state.frto = FrtoState::Inactive;
+        (state.prr, state.undo, state.frto) = (prr, Some(undo), FrtoState::Inactive);
     }
 
     /// Restores the window if the reduction was spurious. Returns whether it was.
@@ -187,7 +174,7 @@ impl Rack {
 
     fn restore_window(&mut self, context: &mut LossRecoveryContext<'_>) {
         if let Some(undo) = self.state.as_mut().and_then(|state| state.undo.take()) {
-            context.congestion.on_undo(undo.cwnd, undo.ssthresh);
+            undo.restore_window(context);
         }
     }
 
@@ -296,14 +283,8 @@ impl LossRecovery for Rack {
 
     fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
         let open = self.ca_state == CaState::Open;
-        // RFC 5682, section 3.2: used after a recovery only if the same segment times out again.
-        let timed_out_before = context.queue.front().is_some_and(|first| first.timed_out);
         let state = self.state.get_or_insert_default();
-        state.frto = if open || timed_out_before {
-            FrtoState::FirstRetransmitted
-        } else {
-            FrtoState::Inactive
-        };
+        state.frto = FrtoState::at_timeout(context, open);
         if open {
             state.undo = Some(UndoState::new(context));
         }
