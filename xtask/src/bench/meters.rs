@@ -107,7 +107,7 @@ fn on_link(meters: u32, rate: Option<&'static str>) -> anyhow::Result<Run> {
     if let Some(rate) = rate {
         command.extend(["--set".into(), format!("link.way.both.rate={rate}")]);
     }
-    command.extend(["--json", "--quiet", "--threads", "1", "--out"].map(String::from));
+    command.extend(["--json", "--quiet", "--force", "--threads", "1", "--out"].map(String::from));
     command.push(path_text(&folder().join("answer"))?);
     let (printed, cpu_s, memory_kb) = timed(&command)?;
     let answer: Value = serde_json::from_str(&printed).context("the answer is not JSON")?;

@@ -30,7 +30,8 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     for backend in ["paper-model", "model"] {
         let mut command = vec![path_text(&target().join("release/gridhaul"))?, "run".into()];
         command.extend([path_text(&file)?, "--on".into(), backend.into(), "--quiet".into()]);
-        command.extend(["--out".into(), path_text(&target().join("bench-model"))?]);
+        command.extend(["--force".into(), "--out".into()]);
+        command.push(path_text(&target().join("bench-model"))?);
         let (_, cpu_s, memory_kb) = timed(&command)?;
         let name = format!("gridhaul run --on {backend}");
         println!("{name}: {cpu_s:.2} s CPU, {memory_kb} kB");

@@ -30,7 +30,7 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
         fs::write(&file, scenario)?;
         let mut command = vec![path_text(&target().join("release/gridhaul"))?, "plan".into()];
         command.extend([path_text(&file)?, "--verify".into(), "none".into()]);
-        command.extend(["--quiet".into(), "--out".into()]);
+        command.extend(["--quiet", "--force", "--out"].map(String::from));
         command.push(path_text(&folder.join(name))?);
         let (printed, cpu_s, memory_kb) = timed(&command)?;
         let summary = printed.lines().find(|line| line.contains("equations"));

@@ -252,7 +252,7 @@ fn gridhaul(workload: &Workload, seconds: u32) -> anyhow::Result<Vec<String>> {
     let mut command = vec![path_text(&target().join("release/gridhaul"))?, "run".into()];
     command.push(path_text(&source(workload.scenario))?);
     command.extend(["--set".into(), format!("duration={seconds} s")]);
-    command.extend(["--json", "--quiet", "--threads", "1", "--out"].map(String::from));
+    command.extend(["--json", "--quiet", "--force", "--threads", "1", "--out"].map(String::from));
     command.push(path_text(&folder().join("answer"))?);
     Ok(command)
 }

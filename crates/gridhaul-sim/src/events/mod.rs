@@ -33,7 +33,7 @@ pub(crate) enum Target {
 
 /// A queue in which every target has at most one valid entry.
 ///
-/// Timers move later far more often than earlier, so an entry stays in index when its target moves
+/// Timers move later far more often than earlier, so an entry stays in place when its target moves
 /// to a later time, and the target schedules itself again when the entry expires. An entry that an
 /// earlier one has superseded is recognised by its time and dropped.
 ///
