@@ -5,6 +5,7 @@ import { lineChart } from "./chart.js";
 import { copy, figure, save } from "./export.js";
 import { withUnit } from "./format.js";
 import { SequenceView, counted, decode, layersOf } from "./sequence_view.js";
+import { ask } from "./service.js";
 import { cell, fillTable } from "./table.js";
 
 const byId = (id) => document.getElementById(id);
@@ -22,7 +23,7 @@ export async function startCapture(capture, state, showFailure) {
 
 /** The answer to a request; null if a later one has replaced it. */
 async function posted(path, body) {
-  const response = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  const response = await ask(path, { body });
   if (response.status === 409) return null;
   if (!response.ok) throw new Error(await response.text());
   return response;
@@ -90,7 +91,7 @@ class CaptureView {
   }
 
   async saveConnections() {
-    const response = await fetch("api/capture/connections.csv");
+    const response = await ask("api/capture/connections.csv");
     if (response.ok) save("connections.csv", "text/csv", await response.text());
     else this.showFailure(await response.text());
   }
@@ -106,7 +107,7 @@ class CaptureView {
     byId("connection-sentence").textContent = connection.sentence;
     byId("connection-notes").replaceChildren(...connection.notes.map((note) => cell("li", note)));
     try {
-      const response = await fetch(`api/capture/connection?number=${number}`);
+      const response = await ask(`api/capture/connection?number=${number}`);
       if (!response.ok) throw new Error(await response.text());
       const facts = await response.json();
       if (this.number !== number) return;

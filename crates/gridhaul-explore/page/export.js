@@ -1,10 +1,12 @@
 // Files and the clipboard.
 
+import { ask } from "./service.js";
+
 let chartStyle = null;
 
 /** A chart as a file of its own: with the style sheet of charts, and the command that makes its numbers. */
 export async function saveSvg(name, svg, command) {
-  chartStyle ??= await (await fetch("chart.css")).text();
+  chartStyle ??= await (await ask("chart.css")).text();
   const style = `<desc>${command.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`)}</desc><style>${chartStyle}</style>`;
   save(`${name}.svg`, "image/svg+xml", svg.replace(/>/, `>${style}`));
 }

@@ -5,6 +5,7 @@ import { startCapture } from "./capture.js";
 import { startPackets } from "./packets.js";
 import { startResults } from "./results.js";
 import { startScenario } from "./scenario.js";
+import { ask } from "./service.js";
 
 const byId = (id) => document.getElementById(id);
 const VIEWS = ["scenario", "packets", "results", "capture"];
@@ -42,7 +43,7 @@ function startTabs(views, state, initial, onSelected) {
 }
 
 async function start() {
-  const response = await fetch("api/subject");
+  const response = await ask("api/subject");
   if (!response.ok) throw new Error(await response.text());
   const subject = await response.json();
   const { scenario, results, capture } = subject;

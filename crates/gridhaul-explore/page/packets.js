@@ -1,6 +1,7 @@
 // The packets view: segments, acknowledgements, losses and timeouts of one connection of a scenario.
 
 import { SequenceView, counted, decode, layersOf } from "./sequence_view.js";
+import { ask } from "./service.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -37,8 +38,8 @@ class PacketsView {
     const flow = byId("packets-flow").value;
     this.drawnFor = JSON.stringify([this.request(), flow]);
     byId("packets-status").textContent = "Simulating.";
-    const body = JSON.stringify({ settings, flow, place: this.place, ...seed === undefined ? {} : { seed } });
-    const response = await fetch("api/packets", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const body = { settings, flow, place: this.place, ...seed === undefined ? {} : { seed } };
+    const response = await ask("api/packets", { body });
     if (response.status === 409) return;
     if (!response.ok) {
       byId("packets-status").textContent = "";

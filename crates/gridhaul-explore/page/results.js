@@ -4,6 +4,7 @@ import * as address from "./address.js";
 import { lineChart } from "./chart.js";
 import { figure } from "./export.js";
 import { withUnit } from "./format.js";
+import { ask } from "./service.js";
 import { cell, fillTable } from "./table.js";
 
 const byId = (id) => document.getElementById(id);
@@ -83,7 +84,7 @@ class ResultsView {
 
   async load() {
     const query = new URLSearchParams({ table: this.choice.table, only: this.choice.metric });
-    const response = await fetch(`api/results/table?${query}`);
+    const response = await ask(`api/results/table?${query}`);
     if (!response.ok) { this.showFailure(await response.text()); return; }
     const { columns } = await response.json();
     this.columns = new Map(columns.map((column) => [column.name, column.values]));

@@ -5,6 +5,7 @@ import { lineChart } from "./chart.js";
 import { makeControls, settingsOf } from "./controls.js";
 import { copy, figure } from "./export.js";
 import { withUnit } from "./format.js";
+import { ask } from "./service.js";
 import { cell, fillTable } from "./table.js";
 
 const byId = (id) => document.getElementById(id);
@@ -71,16 +72,11 @@ class Variant {
     this.abort = new AbortController();
     let outcome = null;
     try {
-      const response = await fetch("api/run", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ ...body, place: this.place }),
-        signal: this.abort.signal,
-      });
+      const response = await ask("api/run", { body: { ...body, place: this.place }, signal: this.abort.signal });
       if (response.ok) outcome = { result: { ...await response.json(), body }, at };
       else if (response.status !== 409) outcome = { failure: await response.text() };
     } catch (error) {
-      if (error.name !== "AbortError") outcome = { failure: `The server does not answer: ${error.message}` };
+      if (error.name !== "AbortError") outcome = { failure: `No answer: ${error.message}` };
     }
     this.isRunning = false;
     // The variant was removed or replaced meanwhile.

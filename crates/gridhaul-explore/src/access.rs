@@ -45,11 +45,16 @@ impl Access {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// The path of a permitted request after the token.
+    /// A permitted request with the path after the token.
     ///
     /// # Errors
     /// The answer to a request that is refused.
-    pub(crate) fn path<'r>(&self, request: &'r Request) -> Result<&'r str, Response> {
+    pub(crate) fn admit(&self, mut request: Request) -> Result<Request, Response> {
+        request.path = self.path(&request)?.to_owned();
+        Ok(request)
+    }
+
+    fn path<'r>(&self, request: &'r Request) -> Result<&'r str, Response> {
         let mut hosts = request.headers("host");
         let host = match (hosts.next(), hosts.next()) {
             (Some(host), None) if self.is_own_host(host) => host,

@@ -22,6 +22,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("results.js", include_str!("../page/results.js")),
     ("scenario.js", include_str!("../page/scenario.js")),
     ("sequence_view.js", include_str!("../page/sequence_view.js")),
+    ("service.js", include_str!("../page/service.js")),
     ("table.js", include_str!("../page/table.js")),
 ];
 

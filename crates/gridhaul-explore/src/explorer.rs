@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::access::Access;
 use crate::assets;
 use crate::cancellation::{Cancellation, LatestRuns};
 use crate::capture_view::{self, KeptSimulation};
@@ -16,7 +15,6 @@ use crate::subject::Subject;
 
 /// A page with its scenario, results or capture.
 pub struct Explorer {
-    access: Access,
     subject: Subject,
     runner: Box<dyn Runner>,
     runs: LatestRuns,
@@ -36,31 +34,19 @@ struct Opening<'a> {
 impl Explorer {
     /// A page about a subject.
     #[must_use]
-    pub fn new(access: Access, subject: Subject, runner: Box<dyn Runner>) -> Self {
-        Self {
-            access,
-            subject,
-            runner,
-            runs: LatestRuns::default(),
-            simulation: KeptSimulation::default(),
-        }
+    pub fn new(subject: Subject, runner: Box<dyn Runner>) -> Self {
+        Self { subject, runner, runs: LatestRuns::default(), simulation: KeptSimulation::default() }
     }
 
-    /// The answer to a request. A run takes as long as on the command line, unless a later request
-    /// cancels it, or the caller by `cancellation`.
+    /// The answer to a request, whose path is that of a file of the page. A run takes as long as on
+    /// the command line, unless a later request cancels it, or the caller by `cancellation`.
     pub fn handle(&self, request: &Request, cancellation: &Cancellation) -> Response {
-        let path = match self.access.path(request) {
-            Ok(path) => path,
-            Err(refusal) => return refusal,
-        };
-        match (&*request.method, path) {
+        match (&*request.method, &*request.path) {
             ("GET", "api/subject") => Response::json("200 OK", &self.opening()),
             ("POST", "api/run") => self.run(request, cancellation),
             ("POST", "api/packets") => self.packets(request, cancellation),
             ("GET", "api/results/table") => self.table(request),
-            (_, path) if path.starts_with("api/capture/") => {
-                self.capture(request, path, cancellation)
-            }
+            (_, path) if path.starts_with("api/capture/") => self.capture(request, cancellation),
             ("GET", path) => assets::file(path)
                 .unwrap_or_else(|| Response::text("404 Not Found", "there is no such file")),
             _ => Response::text("405 Method Not Allowed", "the methods are GET and POST"),
@@ -98,11 +84,11 @@ impl Explorer {
             .unwrap_or_else(failed)
     }
 
-    fn capture(&self, request: &Request, path: &str, cancellation: &Cancellation) -> Response {
+    fn capture(&self, request: &Request, cancellation: &Cancellation) -> Response {
         let Some(capture) = &self.subject.capture else {
             return Response::text("404 Not Found", "this page has no capture");
         };
-        match (&*request.method, path) {
+        match (&*request.method, &*request.path) {
             ("GET", "api/capture/connection") => {
                 let number = request.parameter("number").unwrap_or_default();
                 capture_view::facts(capture, &number).unwrap_or_else(|message| refused(&message))
@@ -172,61 +158,39 @@ mod tests {
 
     fn answer(method: &str, path: &str, body: &str) -> (&'static str, String) {
         let explorer = Explorer::new(
-            Access::new("secret".to_owned(), 8123),
             Subject::example().unwrap(),
             Box::new(CancelledRunner(|cancellation| assert!(!cancellation.is_cancelled()))),
         );
         let length = body.len();
-        let text = format!(
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nContent-Type: \
-             application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
+        let text = format!("{method} {path} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{body}");
         let request = Request::read(&mut text.as_bytes()).unwrap();
         let response = explorer.handle(&request, &Cancellation::default());
         (response.status, String::from_utf8(response.body).unwrap())
     }
 
     #[test]
-    fn nothing_is_served_without_the_token() {
-        for path in [
-            "/",
-            "/index.html",
-            "/api/subject",
-            "/api/run",
-            "/api/capture/packets",
-            "/api/capture/simulation",
-            "/public/main.js",
-        ] {
-            for method in ["GET", "POST", "HEAD", "OPTIONS"] {
-                let (status, body) = answer(method, path, "");
-                assert_eq!(status, "403 Forbidden", "{method} {path}: {body}");
-            }
-        }
-    }
-
-    #[test]
     fn the_page_and_its_files_are_served() {
-        let (status, page) = answer("GET", "/secret/", "");
+        let (status, page) = answer("GET", "", "");
         assert_eq!(status, "200 OK");
         for name in page.split("src=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-            assert_eq!(answer("GET", &format!("/secret/{name}"), "").0, "200 OK", "{name}");
+            assert_eq!(answer("GET", name, "").0, "200 OK", "{name}");
         }
-        assert_eq!(answer("GET", "/secret/other", "").0, "404 Not Found");
-        assert_eq!(answer("PUT", "/secret/", "").0, "405 Method Not Allowed");
+        assert_eq!(answer("GET", "other", "").0, "404 Not Found");
+        assert_eq!(answer("PUT", "", "").0, "405 Method Not Allowed");
     }
 
     #[test]
     fn a_run_that_is_refused_has_the_message_of_the_command_line() {
-        let (status, body) = answer("POST", "/secret/api/run", r#"{"settings": ["a=1"]}"#);
+        let (status, body) = answer("POST", "api/run", r#"{"settings": ["a=1"]}"#);
         assert_eq!((status, &*body), ("422 Unprocessable Content", "there is no key a=1\n"));
-        let (status, _) = answer("POST", "/secret/api/run", "no JSON");
+        let (status, _) = answer("POST", "api/run", "no JSON");
         assert_eq!(status, "422 Unprocessable Content");
-        assert_eq!(answer("POST", "/secret/api/run", "{}").0, "409 Conflict");
+        assert_eq!(answer("POST", "api/run", "{}").0, "409 Conflict");
     }
 
     #[test]
     fn the_subject_lists_what_can_be_changed() {
-        let (status, body) = answer("GET", "/secret/api/subject", "");
+        let (status, body) = answer("GET", "api/subject", "");
         assert_eq!(status, "200 OK");
         let subject: Value = serde_json::from_str(&body).unwrap();
         let controls = subject["scenario"]["controls"].as_array().unwrap();
@@ -236,9 +200,9 @@ mod tests {
         }
         assert!(subject["results"].is_null());
         assert!(subject["capture"].is_null());
-        assert_eq!(answer("GET", "/secret/api/results/table", "").0, "404 Not Found");
+        assert_eq!(answer("GET", "api/results/table", "").0, "404 Not Found");
         for path in ["connection", "connections.csv", "packets", "simulation"] {
-            let path = format!("/secret/api/capture/{path}");
+            let path = format!("api/capture/{path}");
             assert_eq!(answer("GET", &path, "").0, "404 Not Found", "{path}");
         }
     }

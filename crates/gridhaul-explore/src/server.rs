@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::access::Access;
 use crate::cancellation::Cancellation;
 use crate::explorer::Explorer;
 use crate::http::{Request, Response};
@@ -23,12 +24,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Time after which connections are accepted again if the system had no resources for one.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Answers requests until the process ends.
+/// A page, and who may use it.
+struct GuardedPage {
+    access: Access,
+    explorer: Explorer,
+}
+
+/// Answers the permitted requests until the process ends.
 ///
 /// # Errors
 /// The socket accepts no connection.
-pub fn serve(listener: &TcpListener, explorer: Explorer) -> io::Result<()> {
-    let (explorer, open) = (Arc::new(explorer), Arc::new(AtomicUsize::new(0)));
+pub fn serve(listener: &TcpListener, access: Access, explorer: Explorer) -> io::Result<()> {
+    let page = Arc::new(GuardedPage { access, explorer });
+    let open = Arc::new(AtomicUsize::new(0));
     loop {
         let socket = match listener.accept() {
             Ok((socket, _)) => socket,
@@ -39,10 +47,10 @@ pub fn serve(listener: &TcpListener, explorer: Explorer) -> io::Result<()> {
             Err(error) => return Err(error),
         };
         let Some(place) = Place::take(&open) else { continue };
-        let explorer = Arc::clone(&explorer);
+        let page = Arc::clone(&page);
         let answer = move || {
             // The client may have closed the connection.
-            let _ = exchange(&socket, &explorer);
+            let _ = exchange(&socket, &page);
             drop(place);
         };
         // Without memory for a thread, the connection is closed.
@@ -82,11 +90,20 @@ impl Drop for Place {
     }
 }
 
-fn exchange(mut socket: &TcpStream, explorer: &Explorer) -> io::Result<()> {
+impl GuardedPage {
+    fn handle(&self, request: Request, cancellation: &Cancellation) -> Response {
+        match self.access.admit(request) {
+            Ok(request) => self.explorer.handle(&request, cancellation),
+            Err(refusal) => refusal,
+        }
+    }
+}
+
+fn exchange(mut socket: &TcpStream, page: &GuardedPage) -> io::Result<()> {
     socket.set_write_timeout(Some(PAUSE_MAX))?;
     socket.set_nodelay(true)?;
     let response = match Request::read(&mut Limited::new(socket, REQUEST_TIME)) {
-        Ok(request) => answer(socket, explorer, &request)?,
+        Ok(request) => answer(socket, page, request)?,
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             Response::text("400 Bad Request", &error.to_string())
         }
@@ -97,10 +114,10 @@ fn exchange(mut socket: &TcpStream, explorer: &Explorer) -> io::Result<()> {
 }
 
 /// The answer to a request. A run ends if the page that has requested it is closed.
-fn answer(socket: &TcpStream, explorer: &Explorer, request: &Request) -> io::Result<Response> {
+fn answer(socket: &TcpStream, page: &GuardedPage, request: Request) -> io::Result<Response> {
     let cancellation = Cancellation::default();
     if request.method != "POST" {
-        return Ok(explorer.handle(request, &cancellation));
+        return Ok(page.handle(request, &cancellation));
     }
     let (watched, run) = (socket.try_clone()?, cancellation.clone());
     watched.set_read_timeout(None)?;
@@ -111,7 +128,7 @@ fn answer(socket: &TcpStream, explorer: &Explorer, request: &Request) -> io::Res
         }
     };
     let watcher = thread::Builder::new().name("client".to_owned()).spawn(watch)?;
-    let response = explorer.handle(request, &cancellation);
+    let response = page.handle(request, &cancellation);
     // Ends the watcher; the response is not affected.
     let _ = socket.shutdown(Shutdown::Read);
     let _ = watcher.join();
@@ -149,13 +166,47 @@ impl Read for Limited<'_> {
 mod tests {
     use super::*;
     use crate::runner::CancelledRunner;
-    use crate::{Access, Subject};
+    use crate::subject::Subject;
 
     /// A run that lasts until it is cancelled.
     fn endless(cancellation: &Cancellation) {
         while !cancellation.is_cancelled() {
             thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// The page of a built-in scenario whose runs are this function.
+    fn page(run: fn(&Cancellation)) -> GuardedPage {
+        let runner = Box::new(CancelledRunner(run));
+        GuardedPage {
+            access: Access::new("secret".to_owned(), 80),
+            explorer: Explorer::new(Subject::example().unwrap(), runner),
+        }
+    }
+
+    #[test]
+    fn nothing_is_served_without_the_token() {
+        let page = page(|_| panic!("a run has begun"));
+        let status = |method: &str, path: &str| {
+            let text = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+            let request = Request::read(&mut text.as_bytes()).unwrap();
+            page.handle(request, &Cancellation::default()).status
+        };
+        for path in [
+            "/",
+            "/index.html",
+            "/api/subject",
+            "/api/run",
+            "/api/capture/packets",
+            "/api/capture/simulation",
+            "/public/main.js",
+        ] {
+            for method in ["GET", "POST", "HEAD", "OPTIONS"] {
+                assert_eq!(status(method, path), "403 Forbidden", "{method} {path}");
+            }
+        }
+        assert_eq!(status("GET", "/secret/"), "200 OK");
+        assert_eq!(status("GET", "/secret/main.js"), "200 OK");
     }
 
     fn connection() -> (TcpStream, TcpStream) {
@@ -166,14 +217,12 @@ mod tests {
 
     #[test]
     fn a_run_ends_when_its_client_leaves() {
-        let access = Access::new("secret".to_owned(), 80);
-        let explorer =
-            Explorer::new(access, Subject::example().unwrap(), Box::new(CancelledRunner(endless)));
+        let page = page(endless);
         let (mut client, server) = connection();
         let request = "POST /secret/api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: \
                        application/json\r\nContent-Length: 2\r\n\r\n{}";
         client.write_all(request.as_bytes()).unwrap();
-        let served = thread::spawn(move || exchange(&server, &explorer));
+        let served = thread::spawn(move || exchange(&server, &page));
         thread::sleep(Duration::from_millis(50));
         assert!(!served.is_finished(), "the run goes on while the client waits");
         drop(client);

@@ -45,6 +45,8 @@ pub mod command_line;
 pub mod compare;
 pub mod import;
 pub mod natig;
+#[cfg(feature = "explore")]
+pub mod page_runs;
 pub mod paper;
 pub mod plan;
 

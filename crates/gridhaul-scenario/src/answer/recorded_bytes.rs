@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// points needs one open file. Each recording has blocks of its own in it.
 #[derive(Debug)]
 pub struct RecordingFile {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "a browser has no files"))]
     file: File,
     /// Position of the next block.
     end: AtomicU64,

@@ -14,7 +14,6 @@ use gridhaul_explore::{
     RunFailure, Runner, SimulatedCapture, Subject,
 };
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
@@ -23,7 +22,8 @@ use super::export::{answer_files, label};
 use super::run::load;
 use crate::args::ExploreArgs;
 use crate::capture_simulation;
-use crate::{BackendName, Engine, Error, Observer, read_answer};
+use crate::page_runs::{self, Observed};
+use crate::read_answer;
 
 /// Serves the page until the program is ended.
 pub(crate) fn run(args: &ExploreArgs) -> Result<(), CommandError> {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), CommandError> {
     } else {
         say(format_args!("opening the address in your browser; Ctrl-C ends the page"));
     }
-    gridhaul_explore::serve(&listener, Explorer::new(access, subject, Box::new(Library)))
+    gridhaul_explore::serve(&listener, access, Explorer::new(subject, Box::new(Library)))
         .context("cannot accept connections")
         .map_err(CommandError::Input)
 }
@@ -143,18 +143,7 @@ struct Library;
 
 impl Runner for Library {
     fn change(&self, scenario: &Scenario, changes: &Changes) -> Result<Scenario, String> {
-        let set = changes.settings.iter().map(|text| text.parse());
-        let changes = crate::Changes {
-            seed: changes.seed,
-            replications: changes.replications,
-            set: set.collect::<Result<_, _>>()?,
-            series: changes.series,
-            pcap: changes.pcap.clone(),
-            events: changes.events.clone(),
-            ..crate::Changes::default()
-        };
-        let changed = crate::change(scenario.clone(), "scenario", &changes, &[]);
-        changed.map(|(scenario, _)| scenario).map_err(|error| error.to_string())
+        page_runs::change(scenario, changes)
     }
 
     fn run(
@@ -163,23 +152,7 @@ impl Runner for Library {
         backend: RunBackend,
         cancellation: &Cancellation,
     ) -> Result<Answer, RunFailure> {
-        let backend = match backend {
-            RunBackend::Sim => BackendName::Sim,
-            RunBackend::Model => BackendName::Model,
-        };
-        let engine = Engine { backends: vec![backend], ..Engine::default() };
-        let answers = crate::run(scenario, &engine, "scenario", &Observed(cancellation.clone()));
-        // An interrupted run may have an answer of its finished replications.
-        if cancellation.is_cancelled() {
-            return Err(RunFailure::Cancelled);
-        }
-        match answers {
-            Ok(mut answers) => {
-                let missing = || RunFailure::Refused("the run has no answer".to_owned());
-                answers.pop().ok_or_else(missing)
-            }
-            Err(error) => Err(failure(&error)),
-        }
+        page_runs::run(scenario, backend, cancellation)
     }
 
     fn open_captures(&self, files: &[String]) -> Result<Vec<CaptureFile>, String> {
@@ -206,36 +179,11 @@ impl Runner for Library {
             &capture.explanation,
             &capture_simulation::Options { seed, rate, tolerance },
             folder.path(),
-            &Observed(cancellation.clone()),
+            &Observed::new(cancellation),
         )
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| page_runs::failure(&error))?;
         let capture_simulation::CaptureSimulation { comparison, explanation, captures, scenario } =
             simulation;
         Ok(SimulatedCapture { comparison, explanation, captures, scenario })
-    }
-}
-
-/// The failure of a run.
-fn failure(error: &Error) -> RunFailure {
-    match error {
-        Error::Interrupted(_) => RunFailure::Cancelled,
-        error => RunFailure::Refused(error.to_string()),
-    }
-}
-
-/// Ends a run that a later request replaces.
-struct Observed(Cancellation);
-
-impl Observer for Observed {
-    fn begin(&self, _part: &str) -> Box<dyn Progress> {
-        Box::new(Self(self.0.clone()))
-    }
-}
-
-impl Progress for Observed {
-    fn advance(&self, _done: u64, _total: u64) {}
-
-    fn is_interrupted(&self) -> bool {
-        self.0.is_cancelled()
     }
 }

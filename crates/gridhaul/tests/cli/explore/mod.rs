@@ -3,6 +3,7 @@
 mod browser;
 mod capture;
 mod page;
+mod web_page;
 
 use serde_json::Value;
 

@@ -13,7 +13,7 @@ use crate::support::{Desk, SMALL};
 
 /// A browser that is controlled by the DevTools protocol: messages of JSON, each with a zero byte
 /// at its end.
-struct Browser {
+pub(super) struct Browser {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -28,7 +28,7 @@ struct Browser {
 const PATIENCE_MS: u32 = 60_000;
 
 impl Browser {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // The browser reads messages from file 3 and writes to file 4.
         let mut command = Command::new("sh");
@@ -71,7 +71,7 @@ impl Browser {
     }
 
     /// A size of the window, and the preferred colours.
-    fn set_window(&mut self, width: u32, is_dark: bool) {
+    pub(super) fn set_window(&mut self, width: u32, is_dark: bool) {
         let size = json!({
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600,
         });
@@ -81,7 +81,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &json!({ "features": [feature] }));
     }
 
-    fn open(&mut self, url: &str) {
+    pub(super) fn open(&mut self, url: &str) {
         self.call("Page.navigate", &json!({ "url": url }));
     }
 
@@ -94,7 +94,7 @@ impl Browser {
     }
 
     /// The value of an expression in the page; promises are awaited.
-    fn evaluate(&mut self, expression: &str) -> Value {
+    pub(super) fn evaluate(&mut self, expression: &str) -> Value {
         let parameters =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let result = self.call("Runtime.evaluate", &parameters);
@@ -103,7 +103,7 @@ impl Browser {
     }
 
     /// Waits until an expression is true in the page, and returns its value.
-    fn wait_for(&mut self, expression: &str) -> Value {
+    pub(super) fn wait_for(&mut self, expression: &str) -> Value {
         let waiting = format!(
             "new Promise((resolve, reject) => {{ const end = Date.now() + {PATIENCE_MS}; const \
              look = () => {{ let found = null; try {{ found = {expression}; }} catch {{ }} if \
@@ -123,7 +123,7 @@ impl Drop for Browser {
 }
 
 /// Sets the slider of a label to a position, as a user does.
-fn slide(label: &str, position: u32) -> String {
+pub(super) fn slide(label: &str, position: u32) -> String {
     format!(
         "(() => {{ const range = document.querySelector('[type=range][aria-label=\"{label}\"]'); \
          range.value = {position}; range.dispatchEvent(new Event('input', {{ bubbles: true }})); \
