@@ -1,6 +1,7 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
 //! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask dist`, `cargo xtask docs`, `cargo
-//! xtask release`, `cargo xtask wheel`, `cargo xtask mutants`, `cargo xtask coverage`.
+//! xtask release`, `cargo xtask web`, `cargo xtask wheel`, `cargo xtask mutants`, `cargo xtask
+//! coverage`.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod process;
 mod release;
 mod soak;
 mod test;
+mod web;
 mod wheel;
 
 use std::process::ExitCode;
@@ -47,6 +49,8 @@ enum Task {
     Docs(docs::Options),
     /// Run checks of a release that take long: archives of crates, oldest versions and compiler
     Release(release::Options),
+    /// Make the page of `gridhaul explore` without a server
+    Web(web::Options),
     /// Build the Python package as a wheel
     Wheel(wheel::Options),
     /// Change the code of a crate in many small ways, and list the changes that no test detects
@@ -65,6 +69,7 @@ fn main() -> ExitCode {
         Task::Dist(options) => dist::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Release(options) => release::run(&options),
+        Task::Web(options) => web::run(&options),
         Task::Wheel(options) => wheel::run(&options),
         Task::Mutants(options) => analysis::mutants(&options),
         Task::Coverage(options) => analysis::coverage(&options),

@@ -1,4 +1,4 @@
-//! The crates that are linked into the programs, with their licences.
+//! The crates that are linked into the programs or a package, with their licences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use super::PROGRAMS;
 use crate::process::{self, root};
 
 /// A crate of a registry that is linked into a program.
-pub(super) struct Dependency {
+pub(crate) struct Dependency {
     pub(super) name: String,
     pub(super) version: String,
     /// SPDX expression.
@@ -21,16 +21,38 @@ pub(super) struct Dependency {
     folder: PathBuf,
 }
 
-/// The dependencies, ordered by name and version.
+/// The dependencies of the programs, ordered by name and version.
 pub(super) fn linked() -> anyhow::Result<Vec<Dependency>> {
     let metadata = process::metadata()?;
+    let linked = reachable(&metadata)?;
+    selected(&metadata, &|package| linked.contains(package["id"].as_str().unwrap_or_default()))
+}
+
+/// The dependencies of a package on a target, with the features of this package alone.
+pub(crate) fn of_package(package: &str, target: &str) -> anyhow::Result<Vec<Dependency>> {
+    let mut tree = process::cargo();
+    tree.args(["tree", "--locked", "--package", package, "--target", target]);
+    let tree = process::output(tree.args(["--edges", "normal", "--prefix", "none"]))?;
+    // A line begins with the name and the version: `serde v1.0.0`.
+    let name = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let names: BTreeSet<String> = tree.lines().map(name).collect();
+    selected(&process::metadata()?, &|package| {
+        let text = |key: &str| package[key].as_str().unwrap_or_default();
+        names.contains(&format!("{} v{}", text("name"), text("version")))
+    })
+}
+
+/// The packages of registries with a property.
+fn selected(
+    metadata: &Value,
+    is_linked: &dyn Fn(&Value) -> bool,
+) -> anyhow::Result<Vec<Dependency>> {
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let checksums = checksums()?;
-    let linked = reachable(&metadata)?;
     let mut found = Vec::new();
     for package in packages {
         let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
-        if package["source"].is_null() || !linked.contains(&text("id")) {
+        if package["source"].is_null() || !is_linked(package) {
             continue;
         }
         let (name, version) = (text("name"), text("version"));
@@ -86,11 +108,11 @@ fn checksums() -> anyhow::Result<BTreeMap<String, String>> {
 }
 
 /// All texts of licences, each once, with the crates that it is for.
-pub(super) fn licence_texts(dependencies: &[Dependency]) -> anyhow::Result<String> {
+pub(crate) fn licence_texts(dependencies: &[Dependency]) -> anyhow::Result<String> {
     let mut crates = BTreeMap::<String, Vec<String>>::new();
     let mut text = String::from(
-        "The programs of gridhaul contain these crates, each under the licence named beside it. \
-         The texts follow.\n\n",
+        "gridhaul contains these crates, each under the licence named beside it. The texts \
+         follow.\n\n",
     );
     for dependency in dependencies {
         let Dependency { name, version, licence, .. } = dependency;

@@ -4,7 +4,7 @@ mod archive;
 mod bill;
 mod check;
 mod deb;
-mod dependencies;
+pub(crate) mod dependencies;
 mod programs;
 mod tree;
 

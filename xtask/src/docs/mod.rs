@@ -13,11 +13,14 @@ pub(crate) struct Options {
     /// installed if it is missing
     #[arg(long)]
     site: bool,
+    /// Leave out the explorer that runs in the browser, which takes minutes to compile
+    #[arg(long, requires = "site")]
+    quick: bool,
 }
 
 /// Regenerates all pages, or makes the site.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    if options.site { site::make() } else { regenerate() }
+    if options.site { site::make(!options.quick) } else { regenerate() }
 }
 
 /// Regenerates all pages. Each is the golden file of a test, which writes the file instead of

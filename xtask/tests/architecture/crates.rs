@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::graph::{Graph, in_cycles};
-use crate::repository::root;
+use crate::repository::{read, root, rust_files};
+use crate::source::without_comments;
 
 /// Reads lines such as `gridhaul-sim ← gridhaul-core, gridhaul-data`.
 fn drawn(page: &str) -> Graph {
@@ -79,8 +80,24 @@ fn only_one_crate_may_have_unsafe_code() {
     for (name, path) in roots {
         let source = std::fs::read_to_string(&path).unwrap();
         let forbids = source.lines().any(|line| line == "#![forbid(unsafe_code)]");
-        assert_eq!(forbids, name != "gridhaul-linux", "{path}");
+        let is_module = path.ends_with("gridhaul-web/src/lib.rs");
+        assert_eq!(forbids, name != "gridhaul-linux" && !is_module, "{path}");
     }
+}
+
+/// The functions of the WebAssembly module have names, and no unsafe code.
+#[test]
+fn the_module_of_the_page_has_no_unsafe_code_but_names() {
+    let mut names = 0;
+    for path in rust_files(&["crates/gridhaul-web/src"]) {
+        let code = without_comments(&read(&path));
+        for rest in code.split("unsafe").skip(1) {
+            let is_name = rest.starts_with("(no_mangle)]");
+            assert!(is_name || rest.starts_with("_code"), "{}: unsafe{rest}", path.display());
+            names += usize::from(is_name);
+        }
+    }
+    assert_eq!(names, 4);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use crate::process::{self, cargo, installed, output, program, root, target};
+use crate::web;
 use pages::Page;
 
 /// Version of mdBook: other versions have other names of files and identifiers.
@@ -57,8 +58,11 @@ const STYLE: &str = "\
 .content main img { background: white; }
 ";
 
-/// Makes the site in `target/site`.
-pub(super) fn make() -> anyhow::Result<()> {
+/// Pages that link to the explorer in the browser, which exists in the site only.
+const LINKED_TO_EXPLORER: [&str; 3] = ["README.md", "docs/tutorial.md", "docs/guides/explore.md"];
+
+/// Makes the site in `target/site`, with the explorer in the browser or without.
+pub(super) fn make(has_explorer: bool) -> anyhow::Result<()> {
     let pages = pages::read(root())?;
     let source = target().join("site-source");
     let site = target().join("site");
@@ -67,7 +71,10 @@ pub(super) fn make() -> anyhow::Result<()> {
             fs::remove_dir_all(folder)?;
         }
     }
-    write_source(&pages, &source)?;
+    write_source(&pages, &source, has_explorer)?;
+    if has_explorer {
+        web::make(&source.join("src/explorer"))?;
+    }
     process::run(program(&mdbook()?.to_string_lossy()).arg("build").arg(&source))?;
     let errors = check::errors(&site)?;
     ensure!(errors.is_empty(), "wrong links in the site:\n{}", errors.join("\n"));
@@ -77,7 +84,7 @@ pub(super) fn make() -> anyhow::Result<()> {
 }
 
 /// Writes what mdBook reads: settings, summary, pages, and the files that they link to.
-fn write_source(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
+fn write_source(pages: &[Page], folder: &Path, has_explorer: bool) -> anyhow::Result<()> {
     let source = folder.join("src");
     write(&folder.join("book.toml"), BOOK)?;
     write(&folder.join("site.css"), STYLE)?;
@@ -85,7 +92,9 @@ fn write_source(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
     let names = pages.iter().map(|page| page.path.as_str()).collect();
     for page in pages {
         let linked = links::rewrite(page, &names, root());
-        write(&source.join(page.place()), &linked.text)?;
+        let is_linked = has_explorer && LINKED_TO_EXPLORER.contains(&page.path.as_str());
+        let text = if is_linked { with_link(page, &linked.text) } else { linked.text };
+        write(&source.join(page.place()), &text)?;
         for file in linked.files {
             let to = source.join(&file);
             if !to.exists() {
@@ -95,6 +104,17 @@ fn write_source(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The text of a page with a link to the explorer after its heading.
+fn with_link(page: &Page, text: &str) -> String {
+    let (heading, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let up = "../".repeat(page.path.matches('/').count());
+    format!(
+        "{heading}\n\n**[Try it in this browser]({up}explorer/index.html)**: move the sliders of a \
+         scenario, and see throughput, window, queue and delay. Nothing to install, and nothing \
+         is sent.\n{rest}"
+    )
 }
 
 /// The program mdBook, installed into the build folder if there is none of this version.
@@ -122,4 +142,19 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 fn make_folder_of(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().context("a file is in a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))
+}
+
+#[test]
+fn the_link_to_the_explorer_follows_the_heading() {
+    let page = Page { path: "docs/tutorial.md".to_owned(), text: String::new() };
+    let text = with_link(&page, "# Tutorial\n\nText.\n");
+    assert!(text.starts_with("# Tutorial\n\n**[Try it in this browser](../explorer/index.html)"));
+    assert!(text.ends_with(".\n\nText.\n"), "{text}");
+}
+
+#[test]
+fn pages_with_a_link_to_the_explorer_exist() {
+    for path in LINKED_TO_EXPLORER {
+        assert!(root().join(path).is_file(), "{path}");
+    }
 }
