@@ -1,7 +1,7 @@
 //! The links of a run, and the routes over them.
 
 use gridhaul_core::link::{DropReason, LinkEntry, LinkObserver, LinkSet, PacketTransit};
-use gridhaul_core::tcp::Segment;
+use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -20,6 +20,18 @@ pub(crate) struct Network {
     /// Buffer for a packet that is written before it is offered to a link with impairments or
     /// observers.
     pub detached: Packet,
+}
+
+/// A segment that an end has transmitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transmitted {
+    pub seq: u32,
+    pub len: u32,
+    pub flags: Flags,
+    /// Size with headers.
+    pub bytes: u32,
+    /// False if the queue of the first link has dropped the segment.
+    pub accepted: bool,
 }
 
 /// One direction of a link with its counters and observers.
@@ -58,31 +70,35 @@ impl Network {
         self.links.offer(now, link, bytes, || packet(next + 1), schedule)
     }
 
-    /// Returns the memory for a segment to the end `to` whose route begins at `next` in the list:
-    /// in the buffer of the first link, if that has no impairments or observers. [`Self::send`]
-    /// must follow.
+    /// Transmits a segment to the end `to` whose route begins at `next` in the list. `write` writes
+    /// the segment, over the content of an earlier one: in the buffer of the first link, if that
+    /// has no impairments or observers.
     #[inline(always)]
-    pub(crate) fn reserve_segment(&mut self, now: Instant, next: u32, to: EndId) -> &mut Segment {
+    pub(crate) fn transmit(
+        &mut self,
+        now: Instant,
+        next: u32,
+        to: EndId,
+        write: impl FnOnce(&mut Segment),
+    ) -> Transmitted {
         let link = self.routes[next as usize];
-        let packet = match self.links.packet_slot(link, Packet::blank) {
-            Some(reserved) => reserved,
+        let entry = self.links.entry_mut(link);
+        let packet = match entry.packet_slot(Packet::blank) {
+            Some(slot) => slot,
             None => &mut self.detached,
         };
         (packet.to, packet.next, packet.sent) = (to, next + 1, now);
-        packet.segment_mut()
-    }
-
-    /// Transmits the segment just written to the memory of [`Self::reserve_segment`], of this size.
-    /// Returns false if the queue drops the segment.
-    #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
-        let link = self.routes[next as usize];
+        let segment = packet.segment_mut();
+        write(segment);
+        let Segment { seq, len, flags, .. } = *segment;
+        let bytes = segment.wire_bytes();
         let events = &mut self.events;
         let schedule = |deadline| events.schedule_link(link, deadline);
-        match self.links.offer_slot(now, link, bytes, schedule) {
-            Some(accepted) => accepted.is_ok(),
+        let accepted = match entry.offer_slot(now, bytes, schedule) {
+            Some(offered) => offered.is_ok(),
             None => self.offer_detached(now, next, bytes),
-        }
+        };
+        Transmitted { seq, len, flags, bytes, accepted }
     }
 
     /// The contention for a medium is over for a packet.

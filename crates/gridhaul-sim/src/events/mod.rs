@@ -9,7 +9,7 @@ mod link_queue;
 
 use gridhaul_scenario::units::Instant;
 
-use self::link_queue::{FEW, LinkQueue};
+use self::link_queue::LinkQueue;
 use crate::end_id::EndId;
 use crate::heap::{Heap, NOTHING};
 use crate::timing_wheel::TimingWheel;
@@ -84,9 +84,7 @@ impl Events {
     /// The same queue for links whose deadlines never move earlier, so that no entry is superseded
     /// and a few links need no heap.
     pub(crate) fn with_monotonic_links(mut self) -> Self {
-        if self.scheduled_links.len() <= FEW {
-            self.links = LinkQueue::Few([NOTHING; FEW]);
-        }
+        self.links = LinkQueue::of_monotonic(self.scheduled_links.len());
         self
     }
 

@@ -106,11 +106,12 @@ fn every_target_has_its_own_index() {
 proptest! {
     #[test]
     fn the_queue_for_few_links_agrees_with_the_heap(
+        links in 1_usize..6,
         steps in prop::collection::vec((0_u32..8, 0_u64..50, any::<bool>()), 1..200),
     ) {
-        let events = || Events::new(FEW, 8, 0, 0);
+        let events = || Events::new(links, 8, 0, 0);
         let mut queues = [events().with_monotonic_links(), events()];
-        let mut pending = [false; FEW];
+        let mut pending = vec![false; links];
         for (number, nanos, pops) in steps {
             let at = Instant::from_nanos(nanos);
             let target = match pending.get_mut(number as usize) {

@@ -11,6 +11,7 @@ use crate::counters::ArrivedMessage;
 use crate::end_id::EndId;
 use crate::events::Target;
 use crate::flow::{Ends, Flow};
+use crate::network::Transmitted;
 
 impl World {
     /// A segment of the flow has arrived, or a deadline of its connections, their manager or the
@@ -82,14 +83,13 @@ impl World {
         for (end, connection) in managed.ends_mut() {
             let (id, next) = (EndId::of(flow_index, end), routes[end as usize]);
             while let Some(segment) = connection.poll_transmit(now) {
-                *self.net.reserve_segment(now, next, id.peer()) = segment;
-                let bytes = segment.wire_bytes();
-                let data = segment.len > 0 && end == FlowEnd::From;
+                let sent = self.net.transmit(now, next, id.peer(), |target| *target = segment);
+                let data = sent.len > 0 && end == FlowEnd::From;
                 if data {
-                    self.counters.path_counters[row as usize].on_sent(bytes);
+                    self.counters.path_counters[row as usize].on_sent(sent.bytes);
                 }
-                if !self.net.send(now, next, bytes) && data {
-                    let Segment { seq, len, flags, .. } = segment;
+                if !sent.accepted && data {
+                    let Transmitted { seq, len, flags, .. } = sent;
                     let lost = Segment { seq, len, flags, ..Segment::default() };
                     self.counters.on_segment_lost(row, flow_index, &lost, LossCause::Queue);
                 }

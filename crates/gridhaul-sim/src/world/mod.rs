@@ -27,7 +27,7 @@ use crate::flow::{Ends, Flow, Received};
 use crate::fragmentation::Fragmentation;
 use crate::layout::Layout;
 use crate::metrics::{RunState, WarmupSnapshot, rows};
-use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network};
+use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network, Transmitted};
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::recorder::Recorder;
@@ -143,11 +143,11 @@ impl World {
     /// Packets have left a link: each enters the next link or reaches its destination.
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
-        loop {
+        let deadline = loop {
             let Some(entry) = self.net.links.direction_mut(link) else {
                 return self.net.advance_medium(now, link);
             };
-            let Some(transit) = entry.front(now) else { break };
+            let Some(transit) = entry.front(now) else { break entry.direction.next_deadline() };
             let packet = &transit.payload;
             let next = self.net.routes[packet.next as usize];
             // An earlier link of the path may have altered the segment.
@@ -163,38 +163,41 @@ impl World {
                     let (segment, sent) = (*segment, packet.sent);
                     entry.direction.drop_front();
                     self.on_segment_at_aggregator(now, to, &segment, sent);
-                    continue;
+                } else {
+                    let flow = &mut self.flows[to.flow() as usize];
+                    if segment.len > 0 && !packet.is_reverse() {
+                        let delay = now.since(packet.sent);
+                        self.counters.path_counters[flow.row as usize].on_arrived(delay);
+                    }
+                    let totals = &mut self.counters.rows[flow.row as usize];
+                    // The size of the transit is that on the link, which compression changes.
+                    let sized = (segment, segment.wire_bytes());
+                    let received = flow.on_segment(now, to, sized, totals);
+                    entry.direction.drop_front();
+                    if received != Received::Other {
+                        self.on_received(now, to, received);
+                    }
+                    self.transmit_ready_inlined(now, to);
                 }
-                let flow = &mut self.flows[to.flow() as usize];
-                if segment.len > 0 && !packet.is_reverse() {
-                    let delay = now.since(packet.sent);
-                    self.counters.path_counters[flow.row as usize].on_arrived(delay);
-                }
-                let totals = &mut self.counters.rows[flow.row as usize];
-                // The size of the transit is that on the link, which compression changes.
-                let received = flow.on_segment(now, to, (segment, segment.wire_bytes()), totals);
-                entry.direction.drop_front();
-                if received != Received::Other {
-                    self.on_received(now, to, received);
-                }
-                self.transmit_ready_inlined(now, to);
-                continue;
-            }
-            // So does a proxy that accepts the segment.
-            if intact
+            } else if intact
                 && next != END_OF_ROUTE
                 && next >= FIRST_PROXY
                 && let Some(accepted) = self.proxies.accept(now, packet, next - FIRST_PROXY)
             {
+                // The proxy has read the segment in the same way.
                 entry.direction.drop_front();
                 self.on_accepted_by_proxy(now, accepted);
-                continue;
+            } else {
+                let (packet, outcome) = (*packet, transit.outcome);
+                entry.direction.drop_front();
+                self.on_left_link(now, outcome, packet);
             }
-            let (packet, outcome) = (*packet, transit.outcome);
-            entry.direction.drop_front();
-            self.on_left_link(now, outcome, packet);
-        }
-        let deadline = self.net.links.entry(link).direction.next_deadline();
+            // Most packets are the only ones of their time.
+            let deadline = self.net.links.entry(link).direction.next_deadline();
+            if deadline > now {
+                break deadline;
+            }
+        };
         self.net.events.schedule_link(link, deadline);
     }
 
@@ -301,13 +304,14 @@ impl World {
                 }
                 break connection.next_deadline();
             };
-            let segment = self.net.reserve_segment(now, next, end.peer());
-            connection.write_segment(now, &pending, segment);
-            let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
-            let bytes = segment.wire_bytes();
-            if is_logged {
-                self.event_logs.on_polled(now, end, connection, Some(segment));
-            }
+            // TCP detects a segment that the queue drops as any other loss.
+            let sent = self.net.transmit(now, next, end.peer(), |segment| {
+                connection.write_segment(now, &pending, segment);
+                if is_logged {
+                    self.event_logs.on_polled(now, end, connection, Some(segment));
+                }
+            });
+            let Transmitted { seq, len, flags, bytes, accepted } = sent;
             // An end sends data before a pure acknowledgement, so nothing follows one, unless it
             // acknowledges only the SYN.
             let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
@@ -315,8 +319,6 @@ impl World {
             if data {
                 self.counters.path_counters[flow.row as usize].on_sent(bytes);
             }
-            // TCP detects a segment that the queue drops as any other loss.
-            let accepted = self.net.send(now, next, bytes);
             if !accepted && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
                 self.counters.on_segment_lost(flow.row, end.flow(), &segment, LossCause::Queue);

@@ -8,7 +8,6 @@ pub mod ping;
 pub mod topology;
 
 mod link_scenario;
-mod measured_direction;
 
 pub(crate) use link_scenario::TAP;
 

@@ -167,45 +167,6 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         Ok(())
     }
 
-    /// The buffer slot of the next packet of a direction that is plain and not observed, with its
-    /// previous content; `None` for other directions. The caller writes the packet and offers it
-    /// with [`offer_slot`](Self::offer_slot). `filler` initialises new memory.
-    ///
-    /// # Panics
-    /// If `link` is out of range.
-    #[inline(always)]
-    pub fn packet_slot(&mut self, link: u32, filler: impl FnOnce() -> P) -> Option<&mut P> {
-        let entry = &mut self.entries[link as usize];
-        entry.is_plain().then(|| entry.direction.next_slot(filler))
-    }
-
-    /// As [`offer`](Self::offer), for a packet of `bytes` written to
-    /// [`packet_slot`](Self::packet_slot). `None` if the direction has no such slot.
-    ///
-    /// # Panics
-    /// If `link` is out of range.
-    #[inline(always)]
-    pub fn offer_slot(
-        &mut self,
-        now: Instant,
-        link: u32,
-        bytes: u32,
-        schedule: impl FnOnce(Instant),
-    ) -> Option<Result<(), DropReason>> {
-        let entry = &mut self.entries[link as usize];
-        if !entry.is_plain() {
-            return None;
-        }
-        entry.account.offered += 1;
-        let before = entry.direction.next_deadline();
-        if !entry.direction.accept_slot(now, bytes) {
-            entry.account.on_refused();
-            return Some(Err(DropReason::QueueFull));
-        }
-        entry.on_queued(before, schedule);
-        Some(Ok(()))
-    }
-
     /// [`offer`](Self::offer) to a direction that is observed, paired or on a shared medium.
     #[cold]
     #[inline(never)]

@@ -89,8 +89,9 @@ fn a_packet_written_in_place_is_counted_like_others() {
     let mut links: LinkSet<u32> = LinkSet::of_entries([0, 1].map(entry));
     for number in 0..3 {
         let offered = links.offer(at(0), 0, 100, || number, |_, _| ());
-        *links.packet_slot(1, || 0).expect("a plain direction") = number;
-        let placed = links.offer_slot(at(0), 1, 100, |_| ());
+        let entry = links.entry_mut(1);
+        *entry.packet_slot(|| 0).expect("a plain direction") = number;
+        let placed = entry.offer_slot(at(0), 100, |_| ());
         assert_eq!(placed, Some(offered));
     }
     let [first, second] = [0, 1].map(|link| format!("{:?}", links.entry(link).account));
@@ -101,8 +102,9 @@ fn a_packet_written_in_place_is_counted_like_others() {
 #[test]
 fn an_observed_direction_has_no_packet_slot() {
     let mut links = timed(CountingObserver::default).links;
-    assert!(links.packet_slot(0, || 0).is_none());
-    assert_eq!(links.offer_slot(at(0), 0, 100, |_| ()), None);
+    let entry = links.entry_mut(0);
+    assert!(entry.packet_slot(|| 0).is_none());
+    assert_eq!(entry.offer_slot(at(0), 100, |_| ()), None);
 }
 
 #[test]

@@ -98,32 +98,26 @@ fn pop_due<T>(queue: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Insta
 }
 
 fn transfers() -> impl Strategy<Value = Transfer> {
-    let algorithms = [
-        CongestionControlAlgorithm::Tahoe,
-        CongestionControlAlgorithm::Reno,
-        CongestionControlAlgorithm::NewReno,
-        CongestionControlAlgorithm::Sack,
-        CongestionControlAlgorithm::Cubic,
-        CongestionControlAlgorithm::Vegas,
-        CongestionControlAlgorithm::Veno,
-        CongestionControlAlgorithm::Westwood,
-    ];
     let profiles = prop::sample::select(vec![Profile::Rfc, Profile::Ns2, Profile::Linux]);
-    let stacks = (profiles, prop::sample::select(algorithms.to_vec()), any::<bool>(), 2_u64..60);
+    let algorithms = prop::sample::select(CongestionControlAlgorithm::ALL);
+    // In small windows, most losses end in a timeout.
+    let windows = prop_oneof![1_u32..60, 1_u32..5];
+    let stacks = (profiles, algorithms, any::<bool>(), windows);
     let stack = stacks.prop_map(|(profile, congestion_control, timestamps, window)| Stack {
         profile,
         congestion_control: Some(congestion_control),
         timestamps: (profile != Profile::Ns2).then_some(timestamps),
         mss: Some(Bytes::new(MSS)),
-        receive_window: Some(WindowSize::Segments(window as u32)),
+        receive_window: Some(WindowSize::Segments(window)),
         ..Stack::default()
     });
     let pauses = prop_oneof![0_u64..300, 0_u64..3_000];
     let sizes = prop_oneof![1_u64..200_000, (1_u64..200).prop_map(|segments| segments * MSS)];
     let writes = prop::collection::vec((sizes, pauses), 1..10);
+    let ratios = prop::sample::select(vec![0.03, 0.2]);
     let losses =
-        |share: u32| prop::collection::vec(prop::bool::weighted(1.0 / f64::from(share)), 400);
-    (stack, writes, losses(30), losses(30)).prop_map(|(stack, writes, lost, lost_acks)| Transfer {
+        ratios.prop_flat_map(|ratio| prop::collection::vec(prop::bool::weighted(ratio), 400));
+    (stack, writes, losses.clone(), losses).prop_map(|(stack, writes, lost, lost_acks)| Transfer {
         stack,
         writes,
         lost,

@@ -48,13 +48,6 @@ impl OutstandingSegment {
     }
 }
 
-/// The first and the last of the segments that an acknowledgement covers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AckedRange {
-    pub first: OutstandingSegment,
-    pub last: OutstandingSegment,
-}
-
 /// Result of RACK loss detection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RackLosses {
@@ -179,32 +172,15 @@ impl RetransmissionQueue {
     }
 
     /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first
-    /// segment and no segment is sacked or lost: returns that segment.
+    /// segment, which is neither marked lost nor sacked: returns the segment.
     #[inline]
     pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<OutstandingSegment> {
         let first = *self.ring.front()?;
-        if first.end() != una || !self.has_no_sacked_or_lost() {
+        if first.end() != una || first.lost || first.sacked {
             return None;
         }
         self.ring.pop_front();
         Some(first)
-    }
-
-    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first
-    /// segment or the first two, and no segment is sacked or lost: returns the first and the last
-    /// of them.
-    #[inline]
-    pub(crate) fn acknowledge_one_or_two(&mut self, una: u64) -> Option<AckedRange> {
-        if let Some(first) = self.acknowledge_first(una) {
-            return Some(AckedRange { first, last: first });
-        }
-        let (first, second) = (*self.ring.front()?, *self.ring.get(1)?);
-        if second.end() != una || !self.has_no_sacked_or_lost() {
-            return None;
-        }
-        self.ring.pop_front();
-        self.ring.pop_front();
-        Some(AckedRange { first, last: second })
     }
 
     /// Marks a range as selectively acknowledged; calls `visit` with every newly sacked segment and
@@ -244,6 +220,10 @@ impl RetransmissionQueue {
     pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         if self.lost_bytes == 0 {
             return None;
+        }
+        // After a timeout, this is the first segment.
+        if self.ring.front().is_some_and(|first| first.lost) {
+            return self.ring.front_mut().map(|first| (0, first));
         }
         let from = self.index_of(self.first_lost_hint);
         let (index, start) = self

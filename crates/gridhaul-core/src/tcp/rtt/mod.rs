@@ -29,6 +29,9 @@ struct RttVariation([u32; 4]);
 /// RFC 6298, 5.7: initial timeout for data after SYN was retransmitted.
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
+/// Maximum number of doublings of the timeout.
+const BACKOFF_MAX: u8 = 16;
+
 /// Maximum round trip in ticks, so that eight times the estimate fits in 32 bits.
 const TICKS_MAX: u64 = 1 << 27;
 
@@ -142,12 +145,21 @@ impl RttEstimator {
     /// The timer has fired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self, params: &StackParams) {
         mark!(rto_back_off);
-        self.backoff = (self.backoff + 1).min(16);
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
         if uses_coarse_clock(params) && self.backoff > 3 {
             let mut ticks = self.variation.ticks();
             ticks.fold_into_variation();
             self.variation.set_ticks(ticks);
         }
+    }
+
+    /// [`back_off`](Self::back_off), if `rto` is the timeout before. Returns the timeout
+    /// afterwards, as [`rto`](Self::rto) would. Without its factor, the timeout stays the same: the
+    /// smoothed round trip that moves into the variation is a summand of the timeout as well.
+    pub fn back_off_from(&mut self, rto: Duration, params: &StackParams) -> Duration {
+        let doubles = self.backoff < BACKOFF_MAX;
+        self.back_off(params);
+        if doubles { (rto * 2).min(params.rto_max) } else { rto }
     }
 
     /// SYN was retransmitted: data starts without back-off, but with a timeout of at least three
@@ -257,4 +269,33 @@ fn quantise(sent: Instant, now: Instant, granularity: Duration) -> u64 {
     }
     let ticks = now.as_nanos() / step - sent.as_nanos() / step;
     ticks.max(1) * step
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Profile, Stack};
+
+    use super::*;
+
+    #[test]
+    fn a_back_off_doubles_the_timeout_however_it_is_estimated() {
+        for profile in [Profile::Rfc, Profile::Ns2, Profile::Linux] {
+            let params = StackParams::resolve(&Stack { profile, ..Stack::default() });
+            for (rto_min, rtts_ms) in [(1, &[3, 90, 7][..]), (200_000, &[1_700, 45]), (1, &[])] {
+                let rto_min = Duration::from_micros(rto_min);
+                let params = StackParams { rto_min, ..params.clone() };
+                let mut estimator = RttEstimator::new();
+                for &ms in rtts_ms {
+                    let acknowledged = Instant::ZERO + Duration::from_millis(ms);
+                    let sample = RttSample { sent: Instant::ZERO, acknowledged, una: 1, next: 9 };
+                    estimator.measure(&sample, &params);
+                }
+                let mut rto = estimator.rto(&params);
+                for _ in 0..20 {
+                    rto = estimator.back_off_from(rto, &params);
+                    assert_eq!(rto, estimator.rto(&params), "{profile:?} {rto_min:?}");
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
-//! The common path: full segments, and acknowledgements of one or two segments each, while no
-//! segment is lost, reordered or a probe. One predicate replaces the checks of the general path
-//! (`ack_processing.rs`, `transmit.rs`), whose result it must equal.
+//! The common path: full segments, and acknowledgements of new data, while the loss recovery does
+//! not process acknowledgements and no segment is sacked or a probe. One predicate replaces the
+//! checks of the general path (`ack_processing.rs`, `transmit.rs`), whose result it must equal.
 //!
 //! It is shorter still where the congestion control only grows the window and nothing else observes
 //! acknowledgements ([`Flag::GrowthOnly`]).
@@ -15,7 +15,7 @@ use super::{Flag, SendRange, Sender};
 use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::{CwndGrowth, Recovery};
-use crate::tcp::retransmission_queue::{AckedRange, OutstandingSegment};
+use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::Segment;
 
 /// Whether a stack uses the common path: it has no delivery rates, pacing or one-way delays.
@@ -33,6 +33,22 @@ pub(super) fn only_grows(
     controller.growing_window().is_some()
         && !params.policy.validates_window
         && !matches!(recovery, Recovery::Rack(_))
+}
+
+/// Segments that an acknowledgement has removed from the retransmission queue.
+#[derive(Default)]
+struct Removed {
+    segments: AckedSegments,
+    /// Their bytes; a part of a segment does not count.
+    delivered: u32,
+}
+
+impl Removed {
+    #[inline]
+    fn add(&mut self, sent: &OutstandingSegment) {
+        self.segments.add(sent);
+        self.delivered += sent.len;
+    }
 }
 
 impl Sender {
@@ -78,46 +94,42 @@ impl Sender {
         isn: u32,
         params: &StackParams,
     ) -> bool {
+        if self.queue.sacked_bytes() > 0 {
+            return false;
+        }
         if self.flags.has(Flag::GrowthOnly) {
-            let Some(sent) = self.queue.acknowledge_first(ack) else { return false };
-            self.on_growth_only_ack(now, sent, segment, isn, params);
+            self.on_growth_only_ack(now, ack, segment, isn, params);
             return true;
         }
         if self.tail_loss_probe != TailLossProbe::None {
             return false;
         }
-        let Some(acked) = self.queue.acknowledge_one_or_two(ack) else { return false };
-        self.on_observed_ack(now, acked, segment, isn, params);
+        self.on_observed_ack(now, ack, segment, isn, params);
         true
     }
 
-    /// Without [`Flag::GrowthOnly`]: only these segments are acknowledged; they are already removed
-    /// from the queue.
+    /// Without [`Flag::GrowthOnly`].
     fn on_observed_ack(
         &mut self,
         now: Instant,
-        AckedRange { first, last }: AckedRange,
+        ack: u64,
         segment: &Segment,
         isn: u32,
         params: &StackParams,
     ) {
-        let ack = last.end();
-        assert!(ack <= self.next, "only sent data is acknowledged");
+        let prior_in_flight = self.in_flight();
+        let removed = self.remove_unsacked(ack);
         self.update_window(ack, segment);
-        let acked = ack - self.una;
         let mut event = AckEvent {
             now,
-            acked,
-            delivered: acked as u32,
-            prior_in_flight: self.next - self.una,
+            acked: ack - self.una,
+            delivered: removed.delivered,
+            prior_in_flight,
             ..AckEvent::default()
         };
         self.una = ack;
         self.sack_ignored = false;
-        let mut acked_segments = AckedSegments::default();
-        acked_segments.add(&first);
-        acked_segments.add(&last);
-        self.measure_acked(&acked_segments, segment, isn, &mut event, params);
+        self.measure_acked(&removed.segments, segment, isn, &mut event, params);
         if !self.stop_timer_if_all_acknowledged(now, params) {
             // RFC 6298, 5.3.
             self.arm(now, now, params);
@@ -126,24 +138,22 @@ impl Sender {
         self.notify_controller(now, &event, CwndGrowth::Grow, params);
     }
 
-    /// With [`Flag::GrowthOnly`]: only `sent` is acknowledged; it is already removed from the
-    /// queue.
+    /// With [`Flag::GrowthOnly`].
     #[inline]
     fn on_growth_only_ack(
         &mut self,
         now: Instant,
-        sent: OutstandingSegment,
+        ack: u64,
         segment: &Segment,
         isn: u32,
         params: &StackParams,
     ) {
-        let ack = sent.end();
-        assert!(ack <= self.next, "only sent data is acknowledged");
+        let removed = self.remove_unsacked(ack);
         self.update_window(ack, segment);
+        let acked = (ack - self.una) as u32;
         self.una = ack;
         self.sack_ignored = false;
-        // Karn's algorithm: a retransmitted segment is ambiguous.
-        let timed = (sent.transmits == 1).then_some(SendTimes::of_one(sent.sent_at));
+        let timed = removed.segments.last().map(SendTimes::of_one);
         self.measure(now, ack, timed, segment, isn, params);
         if !self.stop_timer_if_all_acknowledged(now, params) {
             // RFC 6298, 5.3.
@@ -154,12 +164,25 @@ impl Sender {
         if let Some(window) = self.congestion.growing_window() {
             if self.window_limited || !params.grow_only_when_limited {
                 let (slow_start, avoidance) =
-                    params.byte_counting.credits(sent.len, sent.len, params.mss);
+                    params.byte_counting.credits(acked, removed.delivered, params.mss);
                 window.grow_by(slow_start, avoidance);
             }
             self.window = window.cwnd();
         }
         self.window_limited = false;
+    }
+
+    /// Removes acknowledged segments from the retransmission queue, where none is sacked.
+    #[inline]
+    fn remove_unsacked(&mut self, ack: u64) -> Removed {
+        assert!(ack <= self.next, "only sent data is acknowledged");
+        let mut removed = Removed::default();
+        if let Some(sent) = self.queue.acknowledge_first(ack) {
+            removed.add(&sent);
+        } else {
+            self.queue.acknowledge(ack, |sent| removed.add(sent));
+        }
+        removed
     }
 
     /// A full segment of new data, if the windows allow it and it is not the last before FIN.

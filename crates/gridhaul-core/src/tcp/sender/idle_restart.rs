@@ -63,8 +63,7 @@ impl Sender {
         let mut expirations = 0;
         while self.last_sent + rto <= now {
             self.last_sent += rto;
-            self.rtt.back_off(params);
-            rto = self.rtt.rto(params);
+            rto = self.rtt.back_off_from(rto, params);
             expirations += 1;
             if expirations == 1 {
                 self.reduce_for_timeout(self.last_sent, params);

@@ -53,7 +53,6 @@ impl Sender {
         self.note_lost(lost_before);
         self.sack_ignored = params.policy.timeout_forgets_sacks;
         self.recovery.on_timeout(self.next);
-        self.recovery_active = true;
         // Before the first segment from the peer, the expired segment is SYN.
         let is_syn = self.una == 0 && self.peer_window_max == 0;
         if !is_syn || self.stats.timeouts > params.syn_linear_timeouts {
@@ -65,6 +64,7 @@ impl Sender {
             self.duplicates = 0;
         }
         self.limited = 0;
+        self.recovery_active = self.recovery_needs_acks();
         self.tail_loss_probe = TailLossProbe::None;
         self.pace_until(now);
         self.set_timer(now, now + self.rtt.rto(params), params);
@@ -85,6 +85,17 @@ impl Sender {
     pub(crate) fn is_timing_out(&self, now: Instant) -> bool {
         self.rto_at <= now
             && (self.timer_purpose == TimerPurpose::Retransmission || self.queue.is_empty())
+    }
+
+    /// Whether the loss recovery processes the acknowledgements that follow a timeout. Most only
+    /// wait for duplicates, so that the retransmissions take the common path.
+    fn recovery_needs_acks(&self) -> bool {
+        self.recovery.in_recovery()
+            || self.recovery.is_watching()
+            || self.duplicates > 0
+            || self.force_retransmit
+            || self.queue.sacked_bytes() > 0
+            || self.optional.cwnd_validation().is_some()
     }
 
     /// The window after a timeout.

@@ -26,6 +26,12 @@ impl AckedSegments {
         self.retransmitted |= sent.transmits > 1;
         self.first = self.first.or(self.last);
     }
+
+    /// Send time of the last segment, if it was sent once and not sacked before.
+    #[inline]
+    pub(super) const fn last(&self) -> Option<Instant> {
+        self.last
+    }
 }
 
 impl Sender {
