@@ -12,6 +12,7 @@ mod browser;
 mod dist;
 mod docs;
 mod empty_system;
+mod instructions;
 mod process;
 mod release;
 mod soak;

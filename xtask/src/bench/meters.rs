@@ -12,6 +12,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::{Bounds, Measurement, install, path_text, timed};
+use crate::instructions;
 use crate::process::{self, cargo, installed, root, target};
 
 const ROUNDS: usize = 3;
@@ -33,6 +34,9 @@ const SUFFICIENT_TIME: Bounds = Bounds::at_most(15.0, 20.0);
 const MILLION: u32 = 1_000_000;
 const MILLION_MB: Bounds = Bounds::at_most(1_000.0, 1_100.0);
 
+/// Instructions for a message on a link that suffices.
+const INSTRUCTIONS: Bounds = Bounds::at_most(3_000.0, 6_500.0);
+
 /// The resources and results of a run.
 #[derive(Debug, Clone, Copy)]
 struct Run {
@@ -48,7 +52,11 @@ struct Run {
 /// Measures, prints a table, and writes the table and a chart. The caller prints the returned
 /// values.
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
-    install(&[("ns2", installed("ns")), ("time", Path::new("/usr/bin/time").is_file())])?;
+    install(&[
+        ("ns2", installed("ns")),
+        ("time", Path::new("/usr/bin/time").is_file()),
+        ("valgrind", installed("valgrind")),
+    ])?;
     process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     fs::create_dir_all(folder())?;
     println!("\nmeters: one connection each over one link, 300 s, one thread (best of {ROUNDS})");
@@ -68,7 +76,9 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
         runs.push(best("ns-2", meters, ns2)?);
     }
     write_table(&runs)?;
-    Ok(measurements(&runs))
+    let mut measurements = measurements(&runs);
+    measurements.push(super::instructions(&instructions::METERS, INSTRUCTIONS)?);
+    Ok(measurements)
 }
 
 fn best(

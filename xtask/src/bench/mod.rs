@@ -21,6 +21,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use clap::Args;
 
+use crate::instructions::Workload;
 use crate::process::{self, installed, output, program, target};
 
 /// Arguments of `bench`.
@@ -176,6 +177,13 @@ fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
         Ok(numbers.sum::<Result<_, _>>()?)
     };
     Ok((printed, numbers(&times)?, numbers(&memory)?))
+}
+
+/// Counts the instructions of the release build for a workload.
+fn instructions(workload: &Workload, bounds: Bounds) -> anyhow::Result<Measurement> {
+    let count = workload.count(&target().join("release/gridhaul"))?;
+    let name = format!("instructions-{}", workload.name);
+    Ok(Measurement::new(&name, (count, 0, ""), bounds))
 }
 
 /// Installs the missing ones of these Debian packages; the second value of a pair is whether a

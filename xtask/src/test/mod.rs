@@ -4,6 +4,7 @@
 
 mod background;
 mod cosimulation;
+mod instructions;
 mod licences;
 mod module;
 mod ns2;
@@ -27,8 +28,8 @@ use crate::process::{self, cargo, program, root, target};
 /// Arguments of `test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Steps to run: tools, format, licences, lints, python, ns-2, fuzzing, module, tests [default:
-    /// all]
+    /// Steps to run: tools, format, licences, lints, python, ns-2, fuzzing, module, instructions,
+    /// tests [default: all]
     steps: Vec<String>,
     /// Skip the slow steps: python (a Petri net), fuzzing, ns-2, module (of Python)
     #[arg(long)]
@@ -42,7 +43,7 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "tools", slow: false, run: tools::provide },
     Step { name: "format", slow: false, run: format },
     Step { name: "licences", slow: false, run: licences::check },
@@ -51,6 +52,7 @@ const STEPS: [Step; 9] = [
     Step { name: "ns-2", slow: true, run: ns2::compare },
     Step { name: "fuzzing", slow: true, run: fuzz },
     Step { name: "module", slow: true, run: module::test },
+    Step { name: "instructions", slow: false, run: instructions::check },
     Step { name: "tests", slow: false, run: suites::run },
 ];
 
@@ -105,6 +107,13 @@ fn format() -> anyhow::Result<()> {
         "files are not formatted; run rustfmt --edition 2024 on the files above"
     );
     Ok(())
+}
+
+/// Builds libraries and programs as for the tests. The features of crates depend on the selected
+/// packages and targets, so that another selection would compile most of them again.
+fn build_with_tests() -> anyhow::Result<()> {
+    let selected = ["--workspace", "--lib", "--bins", "--tests"];
+    process::run(cargo().arg("build").args(selected).arg("--locked"))
 }
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::cosimulation;
 use super::python::{Environment, PACKAGES};
 use super::tools::PYTHON;
-use crate::process::{self, cargo, program, root, target};
+use super::{build_with_tests, cosimulation};
+use crate::process::{self, program, root, target};
 
 /// The source folder of the package.
 pub(super) const SOURCE: &str = "python";
@@ -20,16 +20,9 @@ pub(crate) fn test() -> anyhow::Result<()> {
     if !PYTHON.is_usable() {
         return PYTHON.report_missing();
     }
-    build()?;
+    build_with_tests()?;
     run()?;
     cosimulation::run()
-}
-
-/// Builds the module with the crates of the tests. The features of crates depend on the selected
-/// packages and targets, so that another selection would compile most of them again.
-fn build() -> anyhow::Result<()> {
-    let selected = ["--workspace", "--lib", "--bins", "--tests"];
-    process::run(cargo().arg("build").args(selected).arg("--locked"))
 }
 
 /// Installs the module that was built, and runs the tests of the package.

@@ -17,7 +17,7 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 11] = [
+const TOOLS: [Tool; 12] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool {
         program: "tshark",
@@ -71,6 +71,7 @@ const TOOLS: [Tool; 11] = [
         works: &[],
     },
     PYTHON,
+    VALGRIND,
 ];
 
 /// Python with `venv`, which is a separate package in Debian, and with `tomllib` (Python 3.11 or
@@ -80,6 +81,14 @@ pub(super) const PYTHON: Tool = Tool {
     package: "python3-venv",
     used_for: "the Petri net of paper medx (3.11 or later, with venv)",
     works: &["-c", "import ensurepip, tomllib, venv"],
+};
+
+/// The counter of instructions.
+pub(super) const VALGRIND: Tool = Tool {
+    program: "valgrind",
+    package: "valgrind",
+    used_for: "the instructions of the simulator",
+    works: &[],
 };
 
 impl Tool {
