@@ -13,21 +13,30 @@ pub struct PcapngWriter {
     out: RecordedBytesWriter,
     /// The current block; reused for all packets.
     block: Vec<u8>,
+    /// Packets that were offered.
+    offered: u64,
 }
 
 impl PcapngWriter {
-    /// Largest number of packets in a capture.
-    pub const PACKETS_MAX: usize = 2_000_000;
+    /// Largest number of packets in a capture, so that a long run does not fill a disk.
+    pub const PACKETS_MAX: u64 = 2_000_000;
 
     /// A capture without packets, for an interface with this name. Packets are written to a file,
     /// or without a file to memory.
     #[must_use]
     pub fn new(interface: &str, file: Option<Arc<RecordingFile>>) -> Self {
         let out = RecordedBytesWriter::new(file);
-        let mut writer = Self { name: interface.to_owned(), out, block: Vec::new() };
+        let name = interface.to_owned();
+        let mut writer = Self { name, out, block: Vec::new(), offered: 0 };
         writer.section_header();
         writer.interface();
         writer
+    }
+
+    /// Counts a packet, and returns whether the capture has space for it.
+    pub const fn offer(&mut self) -> bool {
+        self.offered += 1;
+        self.offered <= Self::PACKETS_MAX
     }
 
     /// Adds a packet: its bytes from the IP header on, possibly truncated, and its original length.
@@ -44,7 +53,8 @@ impl PcapngWriter {
     /// # Errors
     /// The file could not be written, such as on a full disk.
     pub fn into_capture(self) -> io::Result<Capture> {
-        Ok(Capture { name: self.name, pcapng: self.out.finish()? })
+        let omitted_packets = self.offered.saturating_sub(Self::PACKETS_MAX);
+        Ok(Capture { name: self.name, pcapng: self.out.finish()?, omitted_packets })
     }
 
     /// A block of pcapng: type, length, body padded to four bytes, length.
@@ -122,5 +132,12 @@ mod tests {
         // Interface 0, 5,000,000,007 ns in two halves, 9 bytes of 1500, and padding.
         let fields = [0_u32, 1, 705_032_711, 9, 1500].map(u32::to_le_bytes).concat();
         assert_eq!(blocks[2].1, [&fields[..], b"\x45 headers\0\0\0"].concat());
+    }
+    #[test]
+    fn a_full_capture_counts_the_packets_that_it_lacks() {
+        let mut writer = PcapngWriter::new("feeder.forward", None);
+        let kept = (0..PcapngWriter::PACKETS_MAX + 3).filter(|_| writer.offer()).count();
+        assert_eq!(kept as u64, PcapngWriter::PACKETS_MAX);
+        assert_eq!(writer.into_capture().unwrap().omitted_packets, 3);
     }
 }

@@ -21,7 +21,6 @@ use crate::packet::{Body, Packet};
 #[derive(Debug)]
 pub(crate) struct Tap {
     capture: PcapngWriter,
-    packets: usize,
     addresses: Arc<Addresses>,
     /// Headers of the current packet; reused for all packets.
     headers: Vec<u8>,
@@ -66,12 +65,11 @@ impl Tap {
         file: Option<Arc<RecordingFile>>,
     ) -> Self {
         let capture = PcapngWriter::new(name, file);
-        Self { capture, packets: 0, addresses, headers: Vec::new() }
+        Self { capture, addresses, headers: Vec::new() }
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
-        if self.packets < PcapngWriter::PACKETS_MAX {
-            self.packets += 1;
+        if self.capture.offer() {
             self.headers.clear();
             let length = self.addresses.encode(packet, &mut self.headers);
             let length = length.expect("a stack sends options that fit its header");

@@ -25,6 +25,8 @@ pub(crate) struct Recorder {
     recording: Recording,
     /// Lost datagrams with their numbers: with duplicates, another copy may still arrive.
     lost: Vec<(u32, LostMessage)>,
+    /// Losses beyond the largest number of recorded ones.
+    omitted_losses: u64,
 }
 
 /// Largest number of lost datagrams that are recorded.
@@ -39,8 +41,17 @@ impl Recorder {
     ) -> Self {
         let arrived = vec![0; link_names.len()];
         let recording = Recording::new(file);
-        let lost = Vec::new();
-        Self { interval, flow_names, link_names, firsts, link_row, arrived, recording, lost }
+        Self {
+            interval,
+            flow_names,
+            link_names,
+            firsts,
+            link_row,
+            arrived,
+            recording,
+            lost: Vec::new(),
+            omitted_losses: 0,
+        }
     }
 
     /// Takes a sample. Returns the time of the next one.
@@ -102,12 +113,15 @@ impl Recorder {
     pub(crate) fn on_datagram_lost(&mut self, number: u32, message: LostMessage) {
         if self.lost.len() < LOST_MAX {
             self.lost.push((number, message));
+        } else {
+            self.omitted_losses += 1;
         }
     }
 
     /// Records the lost datagrams that are missing at the end of the run; `is_missing` gets the row
     /// and the number of a datagram.
     pub(crate) fn retain_losses(&mut self, is_missing: impl Fn(u32, u32) -> bool) {
+        self.recording.omit_losses(self.omitted_losses);
         let mut seen = BTreeSet::new();
         for (number, message) in std::mem::take(&mut self.lost) {
             // Several copies of a datagram may be lost.

@@ -10,7 +10,6 @@ use gridhaul_scenario::units::Instant;
 #[derive(Debug)]
 pub(crate) struct CaptureWriter {
     writer: PcapngWriter,
-    packets: usize,
 }
 
 /// Snapshot length in bytes: sufficient for all headers.
@@ -20,12 +19,11 @@ impl CaptureWriter {
     /// For a direction of this name. Packets are kept in memory, since writing to a disk may delay
     /// the emulation.
     pub(crate) fn new(name: &str) -> Self {
-        Self { writer: PcapngWriter::new(name, None), packets: 0 }
+        Self { writer: PcapngWriter::new(name, None) }
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &[u8]) {
-        if self.packets < PcapngWriter::PACKETS_MAX {
-            self.packets += 1;
+        if self.writer.offer() {
             self.writer.push(
                 now,
                 &packet[..packet.len().min(SNAPSHOT_LENGTH)],

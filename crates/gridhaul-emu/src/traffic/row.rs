@@ -20,6 +20,8 @@ pub(crate) struct RowTraffic {
     pub delays: MessageDelays,
     /// The first messages one by one: member, ready time, and delay.
     pub messages: Vec<(u32, Instant, Duration)>,
+    /// Messages after these.
+    pub omitted_messages: u64,
     pub deadline_counter: Option<DeadlineCounter>,
     pub has_messages: bool,
     /// Lateness of the applications when they send messages.
@@ -61,6 +63,7 @@ impl RowTraffic {
             warmup,
             delays: MessageDelays::new(),
             messages: Vec::new(),
+            omitted_messages: 0,
             deadline_counter: flow
                 .effective_deadline()
                 .map(|deadline| DeadlineCounter::new(deadline, warmup, end)),
@@ -139,6 +142,8 @@ impl Observer for RowTraffic {
     fn on_delivered(&mut self, member: u32, ready: Instant, delay: Duration) {
         if self.messages.len() < MESSAGES_MAX {
             self.messages.push((member, ready, delay));
+        } else {
+            self.omitted_messages += 1;
         }
         if ready >= self.warmup {
             self.delays.record(delay);

@@ -9,4 +9,6 @@ pub struct Capture {
     pub name: String,
     /// The pcapng file.
     pub pcapng: RecordedBytes,
+    /// Packets after the largest number that a capture holds.
+    pub omitted_packets: u64,
 }

@@ -245,6 +245,16 @@ impl Answer {
     fn add_recordings(&mut self, several_points: bool, replication: u32, recorded: &mut Run) {
         let point = self.points.len();
         let suffix = if several_points { format!("-{point}") } else { String::new() };
+        let tables = recorded.series.iter().map(|series| (&series.name, series.omitted_rows));
+        let captures = recorded.captures.iter().map(|own| (&own.name, own.omitted_packets));
+        let omitted = tables.chain(captures).filter(|&(_, count)| count > 0);
+        self.warnings.extend(omitted.map(|(name, count)| Warning {
+            about: format!("{name}{suffix}"),
+            message: format!(
+                "the recording is full and ends early: it lacks {count} later packets or messages; \
+                 shorten `duration`, or record fewer flows or links"
+            ),
+        }));
         self.series.extend(mem::take(&mut recorded.series).into_iter().map(|mut series| {
             series.name.push_str(&suffix);
             (series.point, series.replication) = (point, replication);

@@ -15,9 +15,12 @@ pub struct Recording {
     throughput: RecordedBytesWriter,
     delays: RecordedBytesWriter,
     losses: RecordedBytesWriter,
-    /// Number of messages in `delays` and in `losses`.
-    messages: usize,
-    lost: usize,
+    /// Messages that were offered for `delays` and `losses`.
+    messages: u64,
+    lost: u64,
+    /// Messages of the same tables that the caller had no space for.
+    unkept_messages: u64,
+    unkept_losses: u64,
 }
 
 /// A message that did not arrive.
@@ -120,7 +123,7 @@ pub struct WindowSample {
 }
 
 /// Largest numbers of messages whose individual delays and losses are recorded.
-const DELAYS_MAX: usize = 1_000_000;
+const DELAYS_MAX: u64 = 1_000_000;
 
 impl Recording {
     /// Records into a file, or without a file into memory.
@@ -135,6 +138,8 @@ impl Recording {
             losses: writer(),
             messages: 0,
             lost: 0,
+            unkept_messages: 0,
+            unkept_losses: 0,
         }
     }
 
@@ -164,8 +169,8 @@ impl Recording {
 
     /// Records the delay of a message that a member of a flow had ready at `ready`.
     pub fn on_message(&mut self, ready: Instant, flow: u32, member: u32, delay: Duration) {
-        if self.messages < DELAYS_MAX {
-            self.messages += 1;
+        self.messages += 1;
+        if self.messages <= DELAYS_MAX {
             let delay = f64_word(delay.as_secs_f64());
             append(&mut self.delays, [seconds(ready), u64::from(flow), delay, u64::from(member)]);
         }
@@ -173,13 +178,23 @@ impl Recording {
 
     /// Records a message that did not arrive.
     pub fn on_lost(&mut self, message: LostMessage) {
-        if self.lost < DELAYS_MAX {
-            self.lost += 1;
+        self.lost += 1;
+        if self.lost <= DELAYS_MAX {
             let LostMessage { ready, flow, member, lost, reason } = message;
             let lost = f64_word(lost.map_or(f64::NAN, Instant::as_secs_f64));
             let row = [seconds(ready), u64::from(flow), lost, reason as u64, u64::from(member)];
             append(&mut self.losses, row);
         }
+    }
+
+    /// Counts messages whose delays were not kept for [`on_message`](Self::on_message).
+    pub const fn omit_messages(&mut self, count: u64) {
+        self.unkept_messages += count;
+    }
+
+    /// Counts losses that were not kept for [`on_lost`](Self::on_lost).
+    pub const fn omit_losses(&mut self, count: u64) {
+        self.unkept_losses += count;
     }
 
     /// The series with at least one row.
@@ -191,6 +206,8 @@ impl Recording {
         flow_names: &[String],
         link_names: &[String],
     ) -> io::Result<Vec<Series>> {
+        let offered_messages = self.messages + self.unkept_messages;
+        let offered_losses = self.lost + self.unkept_losses;
         let Self { windows, queues, throughput, delays, losses, .. } = self;
         let tables = [windows, queues, throughput, delays, losses];
         let mut all = Vec::new();
@@ -211,7 +228,13 @@ impl Recording {
             let (name, columns) = (info.name.to_owned(), columns.collect());
             let has_members = matches!(info.name, "delays" | "losses");
             let rows = table.finish()?;
-            let series = Series { name, columns, has_members, rows, ..Series::default() };
+            let mut series = Series { name, columns, has_members, rows, ..Series::default() };
+            let offered = match info.name {
+                "delays" => offered_messages,
+                "losses" => offered_losses,
+                _ => series.row_count() as u64,
+            };
+            series.omitted_rows = offered - series.row_count() as u64;
             all.extend((series.row_count() > 0).then_some(series));
         }
         Ok(all)
@@ -252,6 +275,17 @@ mod tests {
         }
         let flows = ["up".to_owned(), "down".to_owned()];
         recording.into_series(&flows, &["wire.forward".to_owned()]).unwrap()
+    }
+
+    #[test]
+    fn a_table_counts_the_messages_that_it_lacks() {
+        let mut recording = Recording::new(None);
+        for _ in 0..DELAYS_MAX + 2 {
+            recording.on_message(Instant::ZERO, 0, 0, Duration::ZERO);
+        }
+        recording.omit_messages(5);
+        let series = recording.into_series(&["up".to_owned()], &[]).unwrap();
+        assert_eq!((series[0].row_count() as u64, series[0].omitted_rows), (DELAYS_MAX, 7));
     }
 
     #[test]

@@ -307,6 +307,7 @@ fn combine(names: &RowNames, scope: Scope, runs: &[RunRows], deterministic: bool
 
 #[cfg(test)]
 mod tests {
+    use super::super::RecordedBytes;
     use super::*;
 
     fn scenario() -> Scenario {
@@ -331,6 +332,19 @@ mod tests {
         let points = scenario.points().unwrap();
         let rows = |_| Ok(PointRows { flows: vec![("f".to_owned(), 1)], links: Vec::new() });
         Answer::of_replications(&scenario, "sim", TimeBase::Virtual, &points, ended, rows)
+    }
+
+    #[test]
+    fn a_recording_that_is_full_has_a_warning() {
+        let mut full = ended(1, 0, 10.0);
+        let run = full.result.as_mut().unwrap();
+        let name = "wire.forward".to_owned();
+        let pcapng = RecordedBytes::default();
+        run.captures = vec![Capture { name, pcapng, omitted_packets: 7 }];
+        let answer = answer(vec![ended(0, 0, 1.0), full]).unwrap();
+        let warning = answer.warnings.iter().find(|own| own.about == "wire.forward-1").unwrap();
+        assert!(warning.message.contains("lacks 7 later packets"), "{warning:?}");
+        assert!(!answer.warnings.iter().any(|own| own.about.starts_with("s10")));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Series {
     /// The rows, each with a word of eight bytes, little-endian, for each column and for the
     /// member.
     pub(super) rows: RecordedBytes,
+    /// Messages after the largest number that a table holds.
+    pub(super) omitted_rows: u64,
 }
 
 /// Name and type of a column of a [`Series`].

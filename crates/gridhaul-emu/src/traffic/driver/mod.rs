@@ -138,6 +138,7 @@ impl Traffic<'_> {
                 for &(member, ready, delay) in &row.messages {
                     recording.on_message(ready, number as u32, member, delay);
                 }
+                recording.omit_messages(row.omitted_messages);
             }
         }
         let [before, after] = &self.relay_counters;
