@@ -16,6 +16,7 @@ __all__ = [
     "command_line",
     "compare",
     "compute_unit",
+    "panic_in_stream",
     "panic_in_task",
     "paper",
     "plan",
@@ -147,6 +148,7 @@ class UnitPlan:
     def __next__(self) -> tuple[list[_Part], int]: ...
 
 def command_line(arguments: list[str]) -> int: ...
+def panic_in_stream(text: str) -> Table: ...
 def panic_in_task(text: str) -> None: ...
 def sweep(
     scenario: Scenario,

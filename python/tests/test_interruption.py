@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 
+import pyarrow
 import pytest
 from conftest import long
 
@@ -87,6 +88,12 @@ def test_progress_is_a_line_on_standard_error(capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().err
     assert "scenario: " in printed
     assert printed.endswith("\r\x1b[K")
+
+
+def test_a_panic_in_a_stream_is_an_error_of_the_stream() -> None:
+    table = _native.panic_in_stream("a row is wrong")
+    with pytest.raises(pyarrow.ArrowException, match="report it as a bug: a row is wrong"):
+        pyarrow.RecordBatchReader.from_stream(table).read_all()
 
 
 def test_a_panic_is_an_exception() -> None:

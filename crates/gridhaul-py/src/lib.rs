@@ -40,7 +40,7 @@ mod native {
     #[pymodule_export]
     use crate::session::{Session, Snapshot};
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::{Table, panic_in_stream};
     #[pymodule_export]
     use crate::task::panic_in_task;
     #[pymodule_export]

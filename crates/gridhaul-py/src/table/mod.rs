@@ -81,6 +81,13 @@ impl Table {
     }
 }
 
+/// A table whose rows panic with a text, so that the tests of a wheel can check that a panic does
+/// not unwind through the functions of C that read a table.
+#[pyfunction]
+pub(crate) fn panic_in_stream(text: String) -> Table {
+    Table::new(TableSource::panicking(text))
+}
+
 impl Table {
     pub(crate) fn new(source: TableSource) -> Self {
         Self { source: Arc::new(source) }

@@ -23,6 +23,8 @@ pub(crate) struct TableSource {
 enum Rows {
     Memory(RecordBatch),
     Series(SeriesRows),
+    /// A row that panics with a text, for the tests of a wheel.
+    Panic(String),
 }
 
 /// A recorded series, and its columns that have one value.
@@ -86,6 +88,11 @@ impl TableSource {
         Self { schema, rows: Rows::Series(SeriesRows { series: series.clone(), constants }) }
     }
 
+    /// A table whose only row panics with a text.
+    pub(crate) fn panicking(text: String) -> Self {
+        Self { schema: Arc::new(Schema::empty()), rows: Rows::Panic(text) }
+    }
+
     pub(super) const fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -94,6 +101,7 @@ impl TableSource {
         match &self.rows {
             Rows::Memory(batch) => batch.num_rows(),
             Rows::Series(SeriesRows { series, .. }) => series.row_count(),
+            Rows::Panic(_) => 1,
         }
     }
 
@@ -104,6 +112,7 @@ impl TableSource {
             Rows::Series(series) => {
                 RecordBatch::try_new(Arc::clone(&self.schema), series.batch(rows)?)
             }
+            Rows::Panic(text) => panic!("{text}"),
         }
     }
 
@@ -112,6 +121,7 @@ impl TableSource {
         match &self.rows {
             Rows::Memory(batch) => Ok(batch.column(index).slice(rows.start, rows.len())),
             Rows::Series(series) => series.column(index, rows),
+            Rows::Panic(text) => panic!("{text}"),
         }
     }
 }
