@@ -1,5 +1,5 @@
-//! Links, TCP, proxies and loads as state machines without clock, entropy or I/O, and the packet
-//! codec.
+//! Links, TCP, proxies, routers and loads as state machines without clock, entropy or I/O, and the
+//! packet codec.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ pub mod load;
 pub mod pep;
 pub mod random;
 mod rounding;
+pub mod router;
 pub mod tcp;
 pub mod wire;
 

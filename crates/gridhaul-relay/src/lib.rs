@@ -4,7 +4,7 @@
 //! * [`protocol`]: records, batches and frames that a collector and a head exchange.
 //! * [`collector`] and [`head`]: both ends of the aggregation, as state machines without I/O.
 //! * [`split`]: a split proxy, as state machines without I/O.
-//! * [`router`]: a hybrid router, as state machines without I/O.
+//! * `router`: a hybrid router, on the state machine of [`gridhaul_core::router`].
 //! * [`listing`]: the records of a log as JSON.
 //! * [`daemon`]: the daemon, which drives them on sockets, files and the monotonic clock.
 //! * [`packet`]: a bridge between two network interfaces with proxies, as a state machine without
@@ -24,7 +24,7 @@ pub mod log;
 pub mod packet;
 pub mod protocol;
 #[cfg(feature = "daemon")]
-pub mod router;
+mod router;
 #[cfg(feature = "daemon")]
 mod runtime;
 #[cfg(feature = "daemon")]

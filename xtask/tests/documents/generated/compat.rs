@@ -104,6 +104,7 @@ impl Group {
                 "crates/gridhaul-core/src/pep/",
                 "crates/gridhaul-core/src/tcp/",
                 "crates/gridhaul-core/src/wire/",
+                "crates/gridhaul-core/src/router/",
                 "crates/gridhaul-core/tests/",
             ],
         };

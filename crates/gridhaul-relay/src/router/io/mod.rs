@@ -12,6 +12,7 @@ mod token;
 use std::path::Path;
 use std::sync::Arc;
 
+use gridhaul_core::router::{Event, LinkState, Machine, Probe};
 use gridhaul_linux::{
     Clock, EventFlags, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
 };
@@ -24,7 +25,6 @@ use self::plan::Step;
 use self::ruleset::Selection;
 use self::sockets::ProbeSocket;
 use self::token::RouterToken;
-use super::{Event, LinkState, Machine, Probe};
 use crate::runtime::event_loop::{Drain, End, EventLoop, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management::StatusRequest;

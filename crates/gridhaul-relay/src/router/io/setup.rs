@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use gridhaul_core::router::{LinkSettings, Machine, Settings, link_number};
 use gridhaul_linux::{Clock, Error, EventFlags, LinkEvents, interface_index, replace_mark_rules};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
@@ -14,7 +15,6 @@ use super::ruleset::{self, Selection};
 use super::sockets::ProbeSocket;
 use super::system;
 use super::token::RouterToken;
-use crate::router::{LinkSettings, Machine, Settings, link_number};
 use crate::runtime::event_loop::{Drain, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::local_address::is_local;

@@ -1,10 +1,10 @@
 //! Status of a hybrid router.
 
+use gridhaul_core::router::{Failure, LinkState};
 use gridhaul_scenario::units::Instant;
 use serde_json::{Map, Value, json};
 
 use super::Loop;
-use crate::router::{Failure, LinkState};
 
 impl Loop {
     /// The document of a path.

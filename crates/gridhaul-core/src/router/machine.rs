@@ -41,7 +41,7 @@ pub struct Counters {
 }
 
 /// The machine of a hybrid router.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Machine {
     session: u32,
     peer_session: Option<u32>,
@@ -56,7 +56,7 @@ pub struct Machine {
     counters: Counters,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Link {
     number: u16,
     direction: Direction,
@@ -67,7 +67,7 @@ struct Link {
     announced: LinkState,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Class {
     links: Vec<usize>,
     selected: usize,

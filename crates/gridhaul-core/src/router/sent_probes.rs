@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gridhaul_scenario::units::Instant;
 
 /// The newest probes of a link. Their numbers are consecutive.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SentProbes {
     times: VecDeque<Instant>,
     /// Probes that were sent; the first one has number 1.

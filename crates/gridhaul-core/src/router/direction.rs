@@ -17,7 +17,7 @@ use super::probe_stream::ProbeStream;
 use super::settings::{Limits, LinkSettings};
 
 /// A link in the direction to the peer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Direction {
     limits: Limits,
     interval: Duration,

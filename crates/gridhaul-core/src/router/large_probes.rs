@@ -10,7 +10,7 @@ use super::probe::Report;
 use super::probe_stream::ProbeStream;
 
 /// Large probes of a link.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct LargeProbes {
     stream: ProbeStream,
     /// Length of the datagram in bytes.

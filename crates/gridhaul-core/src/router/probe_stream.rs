@@ -7,7 +7,7 @@ use super::round_trip::RoundTrips;
 use super::sent_probes::SentProbes;
 
 /// Probes of one size in the direction to the peer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ProbeStream {
     sent: SentProbes,
     reported: Reported,
