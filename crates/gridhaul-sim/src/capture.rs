@@ -68,7 +68,11 @@ impl Tap {
         Self { capture, addresses, headers: Vec::new() }
     }
 
+    /// Records a packet. Probes of hybrid routers belong to no flow and are left out.
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
+        if matches!(packet.body, Body::Probe(_)) {
+            return;
+        }
         if self.capture.offer() {
             self.headers.clear();
             let length = self.addresses.encode(packet, &mut self.headers);
@@ -121,6 +125,8 @@ impl Addresses {
                 let header = tcp_header(segment, [source_port, destination_port], shift);
                 write_tcp(headers, &ip, &header, Payload::Omitted(segment.len))?
             }
+            // The caller leaves them out.
+            Body::Probe(_) => 0,
             Body::Datagram(datagram) => {
                 let header = UdpHeader { source_port, destination_port };
                 write_udp(headers, &ip, &header, Payload::Omitted(datagram.bytes))?

@@ -23,6 +23,7 @@ mod flow;
 mod fragmentation;
 mod handshakes;
 mod heap;
+mod hybrid_router;
 mod layout;
 mod limitations;
 mod loss_cause;

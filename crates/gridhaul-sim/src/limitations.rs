@@ -24,7 +24,9 @@ fn receive_window_limit(
 ) -> Option<String> {
     let flow = &scenario.flow[name];
     let always_sends = matches!(flow.load, Load::Bulk | Load::Transfer(_));
-    if flow.transport != Transport::Tcp || !always_sends {
+    // Which links carried the data is not known if a hybrid router selects them.
+    let has_routers = scenario.hybrid_routers().next().is_some();
+    if flow.transport != Transport::Tcp || !always_sends || has_routers {
         return None;
     }
     let to_stack = flow.to_stack.as_ref().or(flow.stack.as_ref());

@@ -24,6 +24,17 @@ pub(crate) struct Packet {
 pub(crate) enum Body {
     Tcp(Segment),
     Datagram(Datagram),
+    /// A probe of a hybrid router.
+    Probe(ProbePacket),
+}
+
+/// A probe of a hybrid router on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProbePacket {
+    /// Number of the probe.
+    pub id: u32,
+    /// Size with headers.
+    pub bytes: u32,
 }
 
 /// A message that is sent as a datagram.
@@ -61,7 +72,7 @@ impl Packet {
         Self { to, next: 0, sent: Instant::ZERO, body: Body::Tcp(Segment::default()) }
     }
 
-    /// The segment of the packet. A datagram is replaced by an empty segment.
+    /// The segment of the packet. Another content is replaced by an empty segment.
     #[inline]
     pub(crate) fn segment_mut(&mut self) -> &mut Segment {
         if !matches!(self.body, Body::Tcp(_)) {
@@ -69,7 +80,9 @@ impl Packet {
         }
         match &mut self.body {
             Body::Tcp(segment) => segment,
-            Body::Datagram(_) => unreachable!("the body has just been set to a segment"),
+            Body::Datagram(_) | Body::Probe(_) => {
+                unreachable!("the body has just been set to a segment")
+            }
         }
     }
 
@@ -95,7 +108,7 @@ impl LinkPayload for Packet {
     fn has_payload(&self) -> bool {
         match &self.body {
             Body::Tcp(segment) => segment.len > 0,
-            Body::Datagram(_) => true,
+            Body::Datagram(_) | Body::Probe(_) => true,
         }
     }
 }
@@ -110,6 +123,7 @@ impl Body {
                 None => datagram.bytes + datagram.header as u32,
                 Some(fragment) => fragment.bytes + fragment.header as u32,
             },
+            Self::Probe(probe) => probe.bytes,
         }
     }
 }

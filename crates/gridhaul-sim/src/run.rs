@@ -15,6 +15,7 @@ use gridhaul_scenario::scenario::{Scenario, Transport};
 use crate::aggregation::unsupported;
 use crate::audit::{AuditError, LinkTotals, check_medium, directions_on};
 use crate::build::{build, unsupported_attacks};
+use crate::hybrid_router::unsupported_routers;
 use crate::layout::Layout;
 use crate::limitations;
 use crate::managed_flow::unsupported_connections;
@@ -106,13 +107,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported.extend(oversized_segments(scenario));
     unsupported.extend(captured_fragments(scenario));
     unsupported.extend(unsupported_connections(scenario));
-    unsupported.extend(
-        scenario.hybrid_router_keys().map(|key| Unsupported {
-            key,
-            reason: "the simulator has no hybrid routers; use backend `emu`, or set `on = false`"
-                .to_owned(),
-        }),
-    );
+    unsupported.extend(unsupported_routers(scenario));
     unsupported
 }
 

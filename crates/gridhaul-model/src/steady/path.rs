@@ -100,7 +100,7 @@ impl Path {
         unsupported.extend(scenario.hybrid_router_keys().map(|key| Unsupported {
             key,
             reason:
-                "the steady-state formulas exclude hybrid routers; use backend `emu`".to_owned(),
+                "the steady-state formulas exclude hybrid routers; use backend `sim`".to_owned(),
         }));
         for entry in path.forward.iter().chain(&path.reverse) {
             reject_long_outages(scenario, entry, path.rtt_s(), &mut unsupported);

@@ -9,8 +9,11 @@ use crate::units::Duration;
 
 /// A hybrid router at a node: `gridhaul relay` with `[router]`. It sends the packets of all flows
 /// that cross one of its links over the link that it selects by class and by probes, in place of
-/// the routes of the flows. The peer has a hybrid router as well. A shaper on a link in the
-/// direction to the peer is that of the router.
+/// the routes of the flows. The peer has a hybrid router as well. Packets that a link has accepted
+/// stay on it, and those that a failed link loses before the router has left it are lost: TCP
+/// retransmits them over the other link, because addresses do not change. The simulator runs the
+/// router of the daemon with its probes. A shaper on a link in the direction to the peer is that of
+/// the router (backend `emu`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -26,7 +29,8 @@ pub struct HybridRouter {
     #[serde(default = "probe_interval")]
     pub probe_interval: Duration,
     /// Time without a probe that arrives after which a link has failed. Half of the largest
-    /// round-trip time of the last minutes and its variation are added.
+    /// round-trip time of the last minutes and its variation are added. If another link answers, a
+    /// link is left earlier: after 44 % of this time, when six probes in a row are missing.
     #[serde(default = "detection_time")]
     pub detection_time: Duration,
     /// Time for which a link must answer probes after a failure before it is used again.
@@ -49,7 +53,7 @@ pub struct HybridRouterClass {
     /// Side that has opened the connection of the packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened_by: Option<OpeningSide>,
-    /// Only TCP segments that carry an acknowledgement and nothing else.
+    /// Only TCP segments that carry an acknowledgement and nothing else; backend `emu` only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledgements: bool,
     /// Names of links in the order of preference. Other links are used if all of these have failed.

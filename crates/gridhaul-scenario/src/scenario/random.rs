@@ -23,6 +23,8 @@ impl Scenario {
             && self.attack.values().all(|attack| !attack.is_random())
             && !self.has_random_timers()
             && !self.has_contention()
+            // The times of the first probes are random.
+            && self.hybrid_routers().next().is_none()
     }
 
     /// Whether nodes contend for a medium: the numbers of slots are random.

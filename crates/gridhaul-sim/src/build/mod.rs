@@ -31,6 +31,7 @@ use crate::events::Events;
 use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow};
 use crate::fragmentation::Fragmentation;
+use crate::hybrid_router::HybridRouters;
 use crate::layout::{Layout, members};
 use crate::managed_flow::ManagedFlow;
 use crate::network::{END_OF_ROUTE, Link, Network, Observer};
@@ -100,8 +101,10 @@ pub(crate) fn build(
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
+    let hybrid_routers = HybridRouters::new(scenario, layout, replication, &flows, &mut routes);
     identify_flows(&mut links, scenario, layout, replication, &flows);
-    let events = events(&links, flows.len(), &playbacks, &external, proxies.instances.len());
+    let events = events(&links, flows.len(), &playbacks, &external, proxies.instances.len())
+        .with_routers(hybrid_routers.count());
     Ok(World {
         event_logs: EventLogs::new(scenario, &flows, replication, progress)?,
         recorder: recorder(scenario, replication, layout, (&flows, &starts), progress)?,
@@ -113,6 +116,7 @@ pub(crate) fn build(
         in_flight: InFlightMessages::default(),
         starts,
         proxies,
+        hybrid_routers,
         playbacks,
         alterations: alterations(scenario, external.is_active()),
         fragmentation: Fragmentation::new(scenario, &layout.directions),

@@ -29,6 +29,8 @@ pub(crate) enum Target {
     Trace(u32),
     /// A proxy instance, which serves one connection.
     Proxy(u32),
+    /// A hybrid router.
+    Router(u32),
 }
 
 /// A queue in which every target has at most one valid entry.
@@ -47,12 +49,15 @@ pub(crate) struct Events {
     /// Time of the valid entry of each link.
     scheduled_links: Vec<Instant>,
     /// Time of the valid entry of each other target: the two ends and the application of each flow,
-    /// whose events often follow each other, then the measurements, traces and proxies.
+    /// whose events often follow each other, then the measurements, traces, proxies and hybrid
+    /// routers.
     scheduled: Vec<Instant>,
     /// Targets whose valid entries are dropped, because their timers were stopped.
     stopped: BitSet,
     flows: u32,
     traces: u32,
+    /// Index of the first hybrid router.
+    first_router: u32,
 }
 
 /// A place in the order of scheduling.
@@ -78,7 +83,17 @@ impl Events {
             stopped: BitSet::new(others),
             flows: flows as u32,
             traces: traces as u32,
+            first_router: others as u32,
         }
+    }
+
+    /// The same queue with hybrid routers.
+    pub(crate) fn with_routers(mut self, routers: usize) -> Self {
+        let others = self.scheduled.len() + routers;
+        assert!(others < 1 << TARGET_BITS, "too many hybrid routers");
+        self.scheduled.resize(others, Instant::NEVER);
+        self.stopped = BitSet::new(others);
+        self
     }
 
     /// The same queue for links whose deadlines never move earlier, so that no entry is superseded
@@ -244,6 +259,7 @@ impl Events {
             Target::Sampling => after_flows,
             Target::Trace(index) => after_flows + 1 + index,
             Target::Proxy(index) => after_flows + 1 + self.traces + index,
+            Target::Router(index) => self.first_router + index,
             Target::Link(_) => unreachable!("links have their own numbers"),
         };
         index as usize
@@ -257,6 +273,9 @@ impl Events {
                 APPLICATION => Target::App(flow),
                 end => Target::End(EndId::from_index(2 * flow + end)),
             };
+        }
+        if index >= self.first_router {
+            return Target::Router(index - self.first_router);
         }
         match index - TARGETS_OF_FLOW * self.flows {
             0 => Target::Sampling,

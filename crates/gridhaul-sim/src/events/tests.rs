@@ -85,13 +85,14 @@ fn a_stopped_timer_has_no_event_until_the_end_is_scheduled_again() {
 
 #[test]
 fn every_target_has_its_own_index() {
-    let events = Events::new(0, 3, 2, 2);
+    let events = Events::new(0, 3, 2, 2).with_routers(2);
     let ends = (0..6).map(EndId::from_index).map(Target::End);
     let targets = ends
         .chain((0..3).map(Target::App))
         .chain([Target::Sampling])
         .chain((0..2).map(Target::Trace))
-        .chain((0..2).map(Target::Proxy));
+        .chain((0..2).map(Target::Proxy))
+        .chain((0..2).map(Target::Router));
     let mut indices: Vec<_> = targets
         .map(|target| {
             let index = events.index_of(target);
@@ -100,7 +101,7 @@ fn every_target_has_its_own_index() {
         })
         .collect();
     indices.sort_unstable();
-    assert_eq!(indices, (0..14).collect::<Vec<_>>());
+    assert_eq!(indices, (0..16).collect::<Vec<_>>());
 }
 
 proptest! {
@@ -182,6 +183,7 @@ proptest! {
                     Target::Sampling => 9,
                     Target::Trace(_) => 10,
                     Target::Proxy(_) => 11,
+                    Target::Router(_) => unreachable!("the queue has no routers"),
                 });
                 prop_assert_eq!(numbers, expected.map(|event| event.1));
                 now = now.max(popped.map_or(Instant::ZERO, |event| event.0));

@@ -111,6 +111,7 @@ impl World {
             starts: self.starts.clone(),
             aggregators: self.aggregators.clone(),
             proxies: self.proxies.clone(),
+            hybrid_routers: self.hybrid_routers.clone(),
             playbacks: Vec::new(),
             external: self.external.clone(),
             alterations: self.alterations.clone(),

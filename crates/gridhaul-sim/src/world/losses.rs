@@ -14,6 +14,10 @@ use crate::recorder::Recorder;
 impl World {
     /// A packet is lost.
     pub(super) fn on_lost(&mut self, now: Instant, packet: &Packet, reason: LossReason) {
+        if let Body::Probe(probe) = &packet.body {
+            self.hybrid_routers.on_lost(probe.id);
+            return;
+        }
         if let (Some(links), Body::Datagram(datagram)) = (&mut self.fragmentation, &packet.body)
             && !links.on_lost(packet, datagram)
         {
@@ -48,6 +52,7 @@ impl World {
                     }
                 }
             }
+            Body::Probe(_) => {}
         }
     }
 

@@ -25,6 +25,7 @@ use crate::events::{Events, Target};
 use crate::external_messages::ExternalMessages;
 use crate::flow::{Ends, Flow, Received};
 use crate::fragmentation::Fragmentation;
+use crate::hybrid_router::HybridRouters;
 use crate::layout::Layout;
 use crate::metrics::{RunState, WarmupSnapshot, rows};
 use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network, Transmitted};
@@ -45,6 +46,7 @@ pub(crate) struct World {
     pub starts: Vec<Instant>,
     pub aggregators: Aggregators,
     pub proxies: Proxies,
+    pub hybrid_routers: HybridRouters,
     pub playbacks: Vec<Playback>,
     /// The messages of a session; none in a run.
     pub external: ExternalMessages,
@@ -107,6 +109,9 @@ impl World {
         for (index, instance) in self.proxies.instances.iter().enumerate() {
             self.net.events.schedule(Target::Proxy(index as u32), instance.next_deadline());
         }
+        for (index, start) in self.hybrid_routers.starts().enumerate() {
+            self.net.events.schedule(Target::Router(index as u32), start);
+        }
         for (index, playback) in self.playbacks.iter().enumerate() {
             self.net.events.schedule(Target::Trace(index as u32), playback.at());
         }
@@ -130,6 +135,9 @@ impl World {
             Target::App(flow) => self.on_app(now, flow),
             Target::Sampling => self.on_sampling(now),
             Target::Proxy(instance) => self.on_proxy_timeout(now, instance),
+            Target::Router(router) => {
+                self.hybrid_routers.proceed(now, &mut self.net, router);
+            }
             Target::Trace(trace) => {
                 self.on_trace(now, trace);
                 if let Some(failure) = self.failure.take() {
@@ -222,6 +230,8 @@ impl World {
         match &mut packet.body {
             Body::Datagram(datagram) => datagram.is_altered = true,
             Body::Tcp(segment) => self.alterations.on_altered(packet.to, segment, packet.sent),
+            // Its sender or number would be wrong: the receiver discards it.
+            Body::Probe(probe) => return self.hybrid_routers.on_lost(probe.id),
         }
         self.forward(now, packet);
     }
@@ -249,6 +259,9 @@ impl World {
         }
         match packet.body {
             Body::Datagram(datagram) => self.on_datagram(now, packet, datagram),
+            Body::Probe(probe) => {
+                self.hybrid_routers.on_probe(now, &mut self.net, &packet, probe.id);
+            }
             Body::Tcp(segment) => {
                 let (to, bytes) = (packet.to, segment.wire_bytes());
                 if self.aggregators.receives(to, &segment) {

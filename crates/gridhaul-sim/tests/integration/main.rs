@@ -10,6 +10,7 @@ mod event_log;
 mod fragments;
 mod goodput;
 mod header_compression;
+mod hybrid_routers;
 mod limitations;
 mod loads;
 mod loss_classification;
