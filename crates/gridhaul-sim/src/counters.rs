@@ -117,10 +117,13 @@ impl RunCounters {
         self.duplicates.as_mut().is_none_or(|duplicates| duplicates.on_arrived(row, number, totals))
     }
 
-    /// A message of a row is ready.
+    /// A message of a flow of this row is ready.
     #[inline]
-    pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
-        self.rows[row as usize].due += u64::from(self.measured.contains(&ready));
+    pub(crate) fn on_ready(&mut self, row: u32, flow: u32, ready: Instant) {
+        if self.measured.contains(&ready) {
+            self.rows[row as usize].due += 1;
+            self.members.on_due(flow);
+        }
         if let Some(check) = &mut self.deadline_checks[row as usize] {
             check.on_ready(ready);
         }

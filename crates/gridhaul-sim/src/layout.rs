@@ -15,6 +15,16 @@ pub(crate) struct Layout {
     /// The upstream connections of aggregators, and the row of each of their groups.
     pub aggregation: Topology,
     pub group_row: Vec<u32>,
+    /// The comparisons of flows.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// Flows whose goodputs are compared.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    pub name: String,
+    /// Rows of the flows.
+    pub rows: Vec<u32>,
 }
 
 impl Layout {
@@ -24,12 +34,29 @@ impl Layout {
             directions: Directions::new(scenario),
             aggregation: Topology::new(scenario)?,
             group_row: Vec::new(),
+            comparisons: Vec::new(),
         };
         for (name, flow) in &scenario.flow {
             layout.flows.push((name.clone(), scenario.connections(flow)));
         }
         layout.add_groups();
+        let row = |name: &String| scenario.flow.get_index_of(name).map(|row| row as u32);
+        let compared = scenario.record.fairness.iter().map(|(name, flows)| Comparison {
+            name: name.clone(),
+            rows: flows.iter().filter_map(row).collect(),
+        });
+        layout.comparisons = compared.collect();
         Ok(layout)
+    }
+
+    /// Name and number of connections of each row of flows of the answer.
+    pub(crate) fn answer_flows(&self) -> Vec<(String, u64)> {
+        let count = |row: &u32| self.flows[*row as usize].1;
+        let compared = self.comparisons.iter().map(|comparison| {
+            let connections = comparison.rows.iter().map(count).sum();
+            (comparison.name.clone(), connections)
+        });
+        self.flows.iter().cloned().chain(compared).collect()
     }
 
     /// Adds the rows of upstream connections, in the order of the path of the data.

@@ -87,7 +87,7 @@ impl Sim {
     /// The scenario is not valid.
     pub fn rows(scenario: &Scenario) -> Result<PointRows, RunError> {
         let layout = Layout::new(&scenario.with_floods())?;
-        Ok(PointRows { flows: layout.flows, links: layout.directions.answer_rows() })
+        Ok(PointRows { flows: layout.answer_flows(), links: layout.directions.answer_rows() })
     }
 
     /// The number of threads that the machine or the caller permits.

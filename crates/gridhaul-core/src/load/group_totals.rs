@@ -95,6 +95,13 @@ impl Goodputs {
         self.squares += goodput * goodput;
     }
 
+    /// Adds the flows of another group.
+    pub fn join(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
     /// Number of flows.
     #[must_use]
     pub const fn count(&self) -> u32 {
@@ -108,7 +115,8 @@ impl Goodputs {
     }
 
     /// Jain's index; `None` for a single flow, and if no data were delivered.
-    fn fairness(&self) -> Option<f64> {
+    #[must_use]
+    pub fn fairness(&self) -> Option<f64> {
         // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
         (self.count > 1 && self.squares > 0.0)
             .then(|| self.sum * self.sum / (f64::from(self.count) * self.squares))
@@ -150,6 +158,12 @@ impl Transfers {
             self.in_progress.add(period.start, period.end);
             self.goodputs.add(bytes, period.length().as_secs_f64());
         }
+    }
+
+    /// Goodputs of the transfers that started, each per time in which it was in progress.
+    #[must_use]
+    pub const fn goodputs(&self) -> &Goodputs {
+        &self.goodputs
     }
 
     /// Number of transfers.

@@ -41,11 +41,9 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
             ),
         );
     }
-    if !scenario.record.members.is_empty() {
-        reject(
-            "record.members".to_owned(),
-            "the emulator counts per flow, not per member; use backend `sim`",
-        );
+    for key in scenario.record.keys_of_members() {
+        let reason = "the emulator counts per flow, not per member; use backend `sim`";
+        reject(key.to_owned(), reason);
     }
     for (name, flow) in &scenario.flow {
         for (key, reason) in unsupported_flow_keys(scenario, flow) {

@@ -23,8 +23,8 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
     if !scenario.record.events.is_empty() {
         unsupported.key("record.events", "the equations have no connections; use backend `sim`");
     }
-    if !scenario.record.members.is_empty() {
-        unsupported.key("record.members", "the equations have no members; use backend `sim`");
+    for key in scenario.record.keys_of_members() {
+        unsupported.key(key, "the equations have no members; use backend `sim`");
     }
     for (name, node) in &scenario.node {
         unsupported.node(&format!("node.{name}"), node, rules);

@@ -35,8 +35,8 @@ pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupp
     if !scenario.record.events.is_empty() {
         reject("record.events", "equations have no connections; use backend `sim`");
     }
-    if !scenario.record.members.is_empty() {
-        reject("record.members", "equations have no members; use backend `sim`");
+    for key in scenario.record.keys_of_members() {
+        reject(key, "equations have no members; use backend `sim`");
     }
     if !unsupported.is_empty() {
         return Err(unsupported);

@@ -225,6 +225,28 @@ metrics! {
         "Share of the messages that arrived within the deadline, among those due at least a \
          deadline before the end of the run; messages that did not arrive count as late. \
          Transfers: share that finished within the deadline.";
+    MemberGoodputMin "member_goodput_min_bit_per_s" "goodput, worst member" "bit/s" Flow
+        "Smallest goodput of a member. Only flows in `record.distribution` have this column and \
+         the next eight. A member is one of the equal flows of the row; a percentile is the \
+         smallest value that at least this share of the members does not exceed.";
+    MemberGoodputP1 "member_goodput_p1_bit_per_s" "goodput, 1st percentile of members" "bit/s" Flow
+        "Goodput that one in a hundred members does not exceed.";
+    MemberGoodputMedian "member_goodput_p50_bit_per_s" "goodput, median member" "bit/s" Flow
+        "Median of the goodputs of the members.";
+    MemberDeliveredMin "member_delivered_min_ratio" "messages delivered, worst member" "" Flow
+        "Smallest share of its messages due that a member has delivered by the end of the run. \
+         Members without a message due are excluded.";
+    MemberDeliveredP1 "member_delivered_p1_ratio" "messages delivered, 1st percentile of members" ""
+        Flow "Share of delivered messages that one in a hundred members does not exceed.";
+    MemberDeliveredMedian "member_delivered_p50_ratio" "messages delivered, median member" "" Flow
+        "Median over the members of the share of delivered messages.";
+    MemberDelayMedian "member_delay_p50_s" "delay, median member" "s" Flow
+        "Median over the members of the mean message delay of a member. Members without a \
+         delivered message are excluded; they count in the share of delivered messages.";
+    MemberDelayP99 "member_delay_p99_s" "delay, 99th percentile of members" "s" Flow
+        "Mean message delay that 99 of a hundred members do not exceed.";
+    MemberDelayMax "member_delay_max_s" "delay, worst member" "s" Flow
+        "Largest mean message delay of a member.";
     SegmentLoss "segment_loss_ratio" "segment loss" "" Flow
         "Share of the data segments sent that were dropped or lost on the path of the connections \
          of this row, including drops at the full buffer of an aggregator.";
@@ -257,7 +279,8 @@ metrics! {
         "Analytical model only: number of evaluations until the fixed point was found.";
     Fairness "fairness_index" "fairness" "" Flow
         "Jain's index of the goodputs of equal flows: 1 if all are equal. The goodput of a \
-         transfer is per time in which it is in progress.";
+         transfer is per time in which it is in progress. Rows of `record.fairness` have the index \
+         of all connections of their flows.";
     LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link
         "Packets that arrived at the receiving end, including headers, per measured time. A packet \
          counts completely on its arrival, so that the throughput of a short time may exceed the \
@@ -308,10 +331,14 @@ metrics! {
 
 impl Metric {
     /// Whether only rows of some scenarios have this column: directions that contend for a medium,
-    /// directions and flows under attack, and flows whose connections open and close.
+    /// directions and flows under attack, flows whose connections open and close, and flows with a
+    /// distribution over their members.
     #[must_use]
     pub const fn is_of_some_rows(self) -> bool {
-        matches!(self, Self::Collisions) || self.is_of_attacks() || self.is_of_connections()
+        matches!(self, Self::Collisions)
+            || self.is_of_attacks()
+            || self.is_of_connections()
+            || self.is_of_distributions()
     }
 
     /// Whether only flows whose connections open and close have this column.
@@ -326,6 +353,23 @@ impl Metric {
                 | Self::TlsHandshakeBytes
                 | Self::PortsExhausted
                 | Self::SynDropped
+        )
+    }
+
+    /// Whether only flows in `record.distribution` have this column.
+    #[must_use]
+    pub const fn is_of_distributions(self) -> bool {
+        matches!(
+            self,
+            Self::MemberGoodputMin
+                | Self::MemberGoodputP1
+                | Self::MemberGoodputMedian
+                | Self::MemberDeliveredMin
+                | Self::MemberDeliveredP1
+                | Self::MemberDeliveredMedian
+                | Self::MemberDelayMedian
+                | Self::MemberDelayP99
+                | Self::MemberDelayMax
         )
     }
 

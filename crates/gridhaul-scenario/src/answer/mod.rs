@@ -110,7 +110,9 @@ pub struct Point {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub labels: IndexMap<String, String>,
     /// One row per flow of the scenario; equal flows share a row. Then one row per group of
-    /// upstream connections of an aggregator, named `<aggregator>><end>`.
+    /// upstream connections of an aggregator, named `<aggregator>><end>`. Then one row per entry of
+    /// `record.fairness`, with the fairness of its flows and, unless they have transfers, the sum
+    /// of their goodputs.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "rows_schema::flow_rows"))]
     pub flows: Vec<Row>,
     /// One row per direction of each link, named `<link>.forward` or `<link>.reverse`. Then one row

@@ -93,7 +93,7 @@ pub type RowNames = Vec<(String, u64)>;
 /// The rows of a point.
 #[derive(Debug, Clone)]
 pub struct PointRows {
-    /// Rows of flows, and of upstream connections of aggregators.
+    /// Rows of flows, of upstream connections of aggregators, and of comparisons of flows.
     pub flows: RowNames,
     /// Rows of directions of links.
     pub links: RowNames,

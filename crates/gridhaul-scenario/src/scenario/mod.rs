@@ -167,6 +167,14 @@ pub struct Record {
     /// Names of flows whose members have metrics of their own in `answer.json`, per replication.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<String>,
+    /// Names of flows whose rows have columns for the distribution over their members: worst
+    /// member, worst hundredth and median of goodput, share of delivered messages and delay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distribution: Vec<String>,
+    /// Flows whose goodputs are compared, by a name of the comparison: the answer has a row of this
+    /// name with Jain's index over all connections of these flows.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub fairness: IndexMap<String, Vec<String>>,
 }
 
 /// Rule for the names of nodes, links, media, stacks, flows and attacks.
@@ -187,6 +195,16 @@ impl Record {
     #[must_use]
     pub fn interval_of(&self, replication: u32) -> Option<Duration> {
         self.interval.filter(|_| replication == self.replication)
+    }
+
+    /// The keys in use that need values of each member, which only the simulator has.
+    pub fn keys_of_members(&self) -> impl Iterator<Item = &'static str> {
+        let keys = [
+            ("record.members", !self.members.is_empty()),
+            ("record.distribution", !self.distribution.is_empty()),
+            ("record.fairness", !self.fairness.is_empty()),
+        ];
+        keys.into_iter().filter_map(|(key, is_used)| is_used.then_some(key))
     }
 
     /// Whether the packets of a direction, such as `feeder.forward`, are captured.

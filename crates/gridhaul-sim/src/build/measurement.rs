@@ -45,9 +45,7 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
     for (row, name) in counters.rows.iter_mut().zip(scenario.flow.keys()) {
         row.may_be_altered = may_be_altered(scenario, name);
     }
-    let recorded = |name: &String| scenario.record.members.contains(name);
-    let rows = scenario.flow.keys().zip(0..).filter(|(name, _)| recorded(name));
-    counters.members = MemberCounters::new(rows.map(|(_, row)| row).collect(), flows.len());
+    counters.members = MemberCounters::new(scenario, flows.len());
     counters
 }
 

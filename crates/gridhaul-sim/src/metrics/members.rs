@@ -1,10 +1,9 @@
 //! Metrics of single members of flows, for `record.members`.
 
-use gridhaul_core::load::{Application, Goodputs, Transfers};
 use gridhaul_scenario::answer::{Metric, Metrics, RunMembers};
 use gridhaul_scenario::units::Duration;
 
-use super::{RunState, WarmupSnapshot};
+use super::{Members, RunState, WarmupSnapshot};
 use crate::layout::Layout;
 
 /// The members of each row with counters of its members.
@@ -21,17 +20,9 @@ pub(super) fn rows(
     let member = |index: usize| {
         let flow = &state.flows[index];
         let mut metrics = Metrics::new();
-        let delivered = state.delivered(index);
-        if let Some(transfer) = flow.app.as_ref().and_then(Application::transfer) {
-            let mut transfers = Transfers::default();
-            transfers.add(transfer, delivered, state.end());
-            transfers.metrics(&mut metrics);
-        } else {
-            let mut goodputs = Goodputs::default();
-            let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            goodputs.add(delivered - earlier, span.as_secs_f64());
-            goodputs.metrics(&mut metrics);
-        }
+        let mut own = Members::default();
+        own.add_flow(state, before, index, span.as_secs_f64());
+        own.deliveries(&mut metrics);
         if flow.is_tcp() {
             senders[index].metrics(&mut metrics);
         }

@@ -1,6 +1,8 @@
 //! Metrics of a run, from differences of counters between the end of the warm-up and the end of the
 //! run.
 
+mod comparison;
+mod distribution;
 mod members;
 mod undelivered;
 
@@ -138,7 +140,8 @@ pub(crate) fn rows(
 ) -> RunRows {
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.answer_rows().len());
     let Some(before) = before else {
-        let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
+        let answer_rows = flow_rows + layout.comparisons.len();
+        let (flows, links) = (vec![Vec::new(); answer_rows], vec![Vec::new(); link_rows]);
         return RunRows { flows, links, ..RunRows::default() };
     };
     let RunState { net, flows, counters, .. } = state;
@@ -157,13 +160,18 @@ pub(crate) fn rows(
         if let Some(sums) = proxies.get(row) {
             sums.metrics(&before.proxies[row], span, &mut metrics);
         }
+        if counters.members.distributions.contains(&(row as u32)) {
+            distribution::metrics(state, before, row, span, &mut metrics);
+        }
         if row >= layout.aggregation.flows.len() {
             let row = (flows, row as u32);
             state.aggregators.metrics(row, &before.buffers, (end, span), &mut metrics);
         }
         metrics
     };
-    let rows = senders.enumerate().map(flow).collect();
+    let compared = layout.comparisons.iter();
+    let compared = compared.map(|comparison| comparison::row(state, before, comparison, span));
+    let rows = senders.enumerate().map(flow).chain(compared).collect();
     let links = net.links.accounts(end);
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
     let delays = delays(state, flow_rows);
@@ -201,15 +209,10 @@ fn flow_row(
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
-    let secs_in_progress = state.in_progress(row).map_or(secs, |time| time.as_secs_f64());
     let mut members = Members::default();
-    for (index, flow) in state.flows.iter().enumerate() {
-        if flow.row as usize == row {
-            let delivered = state.delivered(index);
-            let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            members.add(flow, earlier, delivered, (state.end(), secs_in_progress));
-            members.undelivered.add(flow, state);
-        }
+    members.add_row(state, before, row, span);
+    for flow in state.flows.iter().filter(|flow| flow.row as usize == row) {
+        members.undelivered.add(flow, state);
     }
     members.undelivered.add_forwarded(row as u32, state);
     let (totals, earlier) = (&state.counters.rows[row], &before.rows[row]);
@@ -274,15 +277,42 @@ fn flow_row(
 }
 
 impl Members {
-    /// Adds a flow with the payload delivered at the end of the warm-up and at the end of the run.
-    /// A transfer is measured from its start, independent of the warm-up.
-    fn add(&mut self, flow: &Flow, earlier: u64, delivered: u64, (end, secs): (Instant, f64)) {
+    /// Adds the flows of a row.
+    fn add_row(
+        &mut self,
+        state: RunState<'_>,
+        before: &WarmupSnapshot,
+        row: usize,
+        span: Duration,
+    ) {
+        let secs = state.in_progress(row).unwrap_or(span).as_secs_f64();
+        for (index, flow) in state.flows.iter().enumerate() {
+            if flow.row as usize == row {
+                self.add_flow(state, before, index, secs);
+            }
+        }
+    }
+
+    /// Adds a flow, whose data were delivered in `secs` seconds. A transfer is measured from its
+    /// start, independent of the warm-up.
+    fn add_flow(&mut self, state: RunState<'_>, before: &WarmupSnapshot, index: usize, secs: f64) {
+        let (flow, end) = (&state.flows[index], state.end());
+        let delivered = state.delivered(index);
+        let earlier = before.delivered.get(index).copied().unwrap_or(0);
         self.count += 1;
         self.tcp |= flow.is_tcp();
         self.messages |= flow.has_messages();
         match flow.app.as_ref().and_then(Application::transfer) {
             Some(transfer) => self.transfers.add(transfer, delivered, end),
             None => self.goodputs.add(delivered - earlier, secs),
+        }
+    }
+
+    /// Adds the metrics of transfers, or the goodput of flows without transfers.
+    fn deliveries(&self, into: &mut Metrics) {
+        match self.transfers.count() {
+            0 => self.goodputs.metrics(into),
+            _ => self.transfers.metrics(into),
         }
     }
 

@@ -55,7 +55,7 @@ impl World {
         let next = match &flow.ends {
             Ends::Tcp(_) => {
                 let row = flow.row;
-                let on_ready = |ready| self.counters.on_ready(row, ready);
+                let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
                 let next = flow.on_due(now, &mut self.in_flight, on_ready);
                 if self.aggregators.upstream_after(flow_index).is_some() {
                     flow.begin_chunks();
@@ -115,7 +115,7 @@ impl World {
                         self.counters.handshakes.on_use(now, flow_index, &ends[0]);
                     }
                     let row = flow.row;
-                    let on_ready = |ready| self.counters.on_ready(row, ready);
+                    let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
                     flow.on_recorded(arrival, &mut self.in_flight, on_ready);
                     self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
                 }
@@ -144,7 +144,7 @@ impl World {
         let row = flow.row;
         let (to, next) = (EndId::of(flow_index, FlowEnd::To), flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
-        self.counters.on_ready(row, ready);
+        self.counters.on_ready(row, flow_index, ready);
         let fragments = self.fragments(&packet);
         let path_counters = &mut self.counters.path_counters[row as usize];
         for fragment in &fragments {

@@ -148,7 +148,7 @@ impl World {
             self.counters.handshakes.on_use(now, flow_index, &ends[0]);
         }
         self.external.on_written(channel, message);
-        let on_ready = |ready| self.counters.on_ready(row, ready);
+        let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
         flow.on_recorded(arrival, &mut self.in_flight, on_ready);
         self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
     }

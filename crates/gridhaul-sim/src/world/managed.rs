@@ -45,7 +45,7 @@ impl World {
         let flow = &mut self.flows[flow_index as usize];
         if let Flow { ends: Ends::Managed(managed), app: Some(app), .. } = flow {
             managed.manager.start();
-            let on_ready = |ready| self.counters.on_ready(row, ready);
+            let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
             let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready };
             app.handle_timeout(now, &mut carrier, &mut self.in_flight);
             managed.advance(now, &mut connections);

@@ -306,8 +306,13 @@ impl World {
         }
         let in_burst = side == 0 && flow.is_in_burst();
         let deadline = loop {
-            let written =
-                in_burst && poll_write(now, flow, &mut self.counters, &mut self.in_flight);
+            let written = in_burst
+                && poll_write(
+                    now,
+                    (&mut *flow, end.flow()),
+                    &mut self.counters,
+                    &mut self.in_flight,
+                );
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {
@@ -430,10 +435,10 @@ impl World {
 #[inline(never)]
 fn poll_write(
     now: Instant,
-    flow: &mut Flow,
+    (flow, number): (&mut Flow, u32),
     counters: &mut RunCounters,
     in_flight: &mut InFlightMessages,
 ) -> bool {
     let row = flow.row;
-    flow.poll_write(now, in_flight, |ready| counters.on_ready(row, ready))
+    flow.poll_write(now, in_flight, |ready| counters.on_ready(row, number, ready))
 }

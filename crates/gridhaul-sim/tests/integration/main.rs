@@ -6,6 +6,7 @@ mod captured_windows;
 mod captures;
 mod connection_opening;
 mod connections;
+mod distributions;
 mod event_log;
 mod fragments;
 mod goodput;

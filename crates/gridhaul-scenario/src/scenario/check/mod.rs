@@ -14,6 +14,7 @@ mod plan;
 mod power_line;
 mod proxy;
 mod rate_change;
+mod record;
 mod replications;
 mod scheduler;
 mod shaper;
@@ -21,12 +22,11 @@ mod stack;
 
 use super::error::{COLLECTED, Diagnostic};
 use super::route::Network;
-use super::{Aggregator, NAME_RULE, Scenario, Transport, suggest};
+use super::{Aggregator, NAME_RULE, Scenario, suggest};
 use crate::units::{BufferLimit, Bytes};
 
-/// Largest numbers of rows of a recorded series and of flows of a scenario: larger numbers are
-/// probably typing errors, and the run would exhaust the memory.
-const ROWS_MAX: u64 = 10_000_000;
+/// Largest number of flows of a scenario: a larger number is probably a typing error, and the run
+/// would exhaust the memory.
 const FLOWS_MAX: u64 = 100_000_000;
 
 /// The first errors, in the order of the tables.
@@ -124,62 +124,6 @@ impl Report<'_> {
                 "flow",
                 "there are no flows",
                 "add one: [flow.readings] with from, to and load",
-            );
-        }
-    }
-
-    fn record(&mut self) {
-        let scenario = self.scenario;
-        if let Some(interval) = scenario.record.interval {
-            let rows = scenario.duration.as_nanos().checked_div(interval.as_nanos());
-            match rows {
-                None => self.refuse(
-                    "record.interval",
-                    "the sampling interval must be above 0",
-                    "write \"100 ms\"",
-                ),
-                Some(ROWS_MAX..) => self.refuse(
-                    "record.interval",
-                    format!("{} sampled every {interval} gives too many rows", scenario.duration),
-                    format!("the limit is {ROWS_MAX} rows per series; use a longer interval"),
-                ),
-                Some(_) => {}
-            }
-        }
-        for (index, name) in scenario.record.pcap.iter().enumerate() {
-            if !scenario.link.contains_key(name) {
-                self.unknown(&format!("record.pcap[{index}]"), "link", name, &scenario.link);
-            }
-        }
-        for (index, name) in scenario.record.events.iter().enumerate() {
-            self.event_log(&format!("record.events[{index}]"), name);
-        }
-        for (index, name) in scenario.record.members.iter().enumerate() {
-            if !scenario.flow.contains_key(name) {
-                self.unknown(&format!("record.members[{index}]"), "flow", name, &scenario.flow);
-            }
-        }
-    }
-
-    /// An event log describes one TCP connection.
-    fn event_log(&mut self, key: &str, name: &str) {
-        let scenario = self.scenario;
-        let Some(flow) = scenario.flow.get(name) else {
-            self.unknown(key, "flow", name, &scenario.flow);
-            return;
-        };
-        let connections = scenario.connections(flow);
-        if flow.transport != Transport::Tcp {
-            self.refuse(
-                key,
-                format!("flow {name:?} sends datagrams, which have no connection to log"),
-                "name a flow over TCP, or capture the packets with `record.pcap`",
-            );
-        } else if connections != 1 {
-            self.refuse(
-                key,
-                format!("flow {name:?} is a group of {connections} connections"),
-                "log a flow of one connection: split one off as a flow of its own",
             );
         }
     }

@@ -46,6 +46,18 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\n[record]\n\
          events = [\"reading\"]",
     ),
+    ("unknown flow of a distribution", "\"60 s\"", "\"60 s\"\nrecord.distribution = [\"readings\"]"),
+    ("comparison of one connection", "\"60 s\"", "\"60 s\"\nrecord.fairness.all = [\"reading\"]"),
+    (
+        "comparison with the name of a flow",
+        "\"60 s\"",
+        "\"60 s\"\nrecord.fairness.reading = [\"reading\"]",
+    ),
+    (
+        "comparison of a flow with itself",
+        "\"60 s\"",
+        "\"60 s\"\nrecord.fairness.all = [\"reading\", \"reading\"]",
+    ),
     ("unknown link to record", "\"60 s\"", "\"60 s\"\nrecord.pcap = [\"feeder\", \"feder\"]"),
     ("a name with a space", "[node.head]", "[node.head]\n[node.\"the head\"]"),
     ("an empty name", "[node.head]", "[node.head]\n[node.\"\"]"),
