@@ -24,8 +24,8 @@ fn receive_window_limit(
 ) -> Option<String> {
     let flow = &scenario.flow[name];
     let always_sends = matches!(flow.load, Load::Bulk | Load::Transfer(_));
-    // Which links carried the data is not known if a hybrid router selects them.
-    let has_routers = scenario.hybrid_routers().next().is_some();
+    // Which links carried the data is not known if a hybrid router or a hash selects them.
+    let has_routers = scenario.hybrid_router_keys().chain(scenario.ecmp_keys()).next().is_some();
     if flow.transport != Transport::Tcp || !always_sends || has_routers {
         return None;
     }

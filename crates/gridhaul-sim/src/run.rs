@@ -14,7 +14,7 @@ use gridhaul_scenario::scenario::{Scenario, Transport};
 
 use crate::aggregation::unsupported;
 use crate::audit::{AuditError, LinkTotals, check_medium, directions_on};
-use crate::build::{build, unsupported_attacks};
+use crate::build::{build, unsupported_attacks, unsupported_paths};
 use crate::hybrid_router::unsupported_routers;
 use crate::layout::Layout;
 use crate::limitations;
@@ -108,6 +108,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported.extend(captured_fragments(scenario));
     unsupported.extend(unsupported_connections(scenario));
     unsupported.extend(unsupported_routers(scenario));
+    unsupported.extend(unsupported_paths(scenario));
     unsupported
 }
 

@@ -41,6 +41,9 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
             ),
         );
     }
+    for key in scenario.ecmp_keys() {
+        reject(key, "the routes of the emulator have one link for each flow; use backend `sim`");
+    }
     for key in scenario.record.keys_of_members() {
         let reason = "the emulator counts per flow, not per member; use backend `sim`";
         reject(key.to_owned(), reason);

@@ -30,7 +30,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
         unsupported.node(&format!("node.{name}"), node, rules);
         unsupported.proxy(&format!("node.{name}"), node);
     }
-    for key in scenario.hybrid_router_keys() {
+    for key in scenario.hybrid_router_keys().chain(scenario.ecmp_keys()) {
         unsupported.key(&key, "not in the equations; use backend `sim`");
     }
     for (name, link) in &scenario.link {

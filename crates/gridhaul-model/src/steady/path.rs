@@ -102,6 +102,10 @@ impl Path {
             reason:
                 "the steady-state formulas exclude hybrid routers; use backend `sim`".to_owned(),
         }));
+        unsupported.extend(scenario.ecmp_keys().map(|key| Unsupported {
+            key,
+            reason: "the steady-state formulas have one path; use backend `sim`".to_owned(),
+        }));
         for entry in path.forward.iter().chain(&path.reverse) {
             reject_long_outages(scenario, entry, path.rtt_s(), &mut unsupported);
         }

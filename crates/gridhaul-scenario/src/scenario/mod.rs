@@ -8,6 +8,7 @@ mod compression;
 mod connection;
 mod directions;
 mod dscp;
+mod ecmp;
 mod end_of_run;
 mod error;
 mod file;

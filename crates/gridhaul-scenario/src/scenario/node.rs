@@ -27,6 +27,12 @@ pub struct Node {
     /// Makes the node a hybrid router, which sends packets over one of several links to its peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<HybridRouter>,
+    /// Equal-cost multipath: if several links lead from the node to the next node of a path, the
+    /// packets of each flow leave over one of them, selected by a hash of the flow. Absent: all
+    /// leave over the first one in the file. A given `route` of a flow does not change. Simulator
+    /// only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecmp: bool,
 }
 
 /// An aggregator: buffer and upstream connection.
@@ -67,7 +73,7 @@ pub enum FullBufferPolicy {
 
 impl Default for Node {
     fn default() -> Self {
-        Self { count: 1, aggregator: None, proxy: None, router: None }
+        Self { count: 1, aggregator: None, proxy: None, router: None, ecmp: false }
     }
 }
 

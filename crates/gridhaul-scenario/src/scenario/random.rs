@@ -25,6 +25,8 @@ impl Scenario {
             && !self.has_contention()
             // The times of the first probes are random.
             && self.hybrid_routers().next().is_none()
+            // The hash of each flow is random.
+            && self.ecmp_keys().next().is_none()
     }
 
     /// Whether nodes contend for a medium: the numbers of slots are random.

@@ -25,7 +25,7 @@ use crate::waiting_message::WaitingMessage;
 pub(crate) use events::Context;
 pub(crate) use results::BufferIntegrals;
 use topology::Group;
-pub(crate) use topology::Topology;
+pub(crate) use topology::{FirstStage, Topology};
 pub(crate) use unsupported::unsupported;
 pub(crate) use wiring::{GroupMember, Wiring};
 

@@ -2,6 +2,7 @@
 //! and routes.
 
 mod attacks;
+mod equal_paths;
 mod flow_range;
 mod measurement;
 
@@ -20,6 +21,7 @@ use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, T
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::attacks::{add_attacks, alterations};
+use self::equal_paths::{EqualPaths, RowRoutes};
 use self::flow_range::flow_range;
 use self::measurement::{counters, recorder};
 use crate::addresses::addresses;
@@ -41,6 +43,7 @@ use crate::stacks::{Stacks, stacks};
 use crate::world::World;
 
 pub(crate) use self::attacks::unsupported_attacks;
+pub(crate) use self::equal_paths::unsupported_paths;
 
 /// Builds the state of one run.
 pub(crate) fn build(
@@ -65,17 +68,12 @@ pub(crate) fn build(
         let load = SharedLoad::from(&spec.load);
         let schedule = StartSchedule::of(spec, scenario.connections(spec));
         let entries = [0, 1].map(|direction| proxies.route_entries(row, direction));
-        let mut route_starts = [u32::MAX; 2];
+        let mut row_routes = RowRoutes::new(scenario, spec, stage, entries);
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let forward = route(layout.directions.of(&stage.forward, member, group), &entries[0]);
-            let reverse = route(layout.directions.of(&stage.reverse, member, group), &entries[1]);
-            route_starts = [
-                share_route(&mut routes, route_starts[0], &forward),
-                share_route(&mut routes, route_starts[1], &reverse),
-            ];
             let seed = MemberSeed { scenario, name, replication, number };
+            let route_starts = row_routes.of_member(&seed, (layout, group), &mut routes);
             let place = GroupMember { number: member, of: group };
             let backpressure = wiring.receive(&mut stacks, stage.next, place, || wiring.sizes(row));
             let (demand, start, opens) = begin(&seed, &load, &schedule);
@@ -179,11 +177,13 @@ fn upstream(
         let names = [group.stack.as_ref(), group.to_stack.as_ref()];
         let mut stacks = stacks(scenario, names, group.ip);
         for member in 0..group.count {
-            let route_starts = [&group.forward, &group.reverse].map(|hops| {
-                let hops = layout.directions.of(hops, member, group.count);
+            let seed = MemberSeed { scenario, name: &name, replication, number: member };
+            let paths = [(&group.forward, "path"), (&group.reverse, "reverse path")];
+            let route_starts = paths.map(|(path, purpose)| {
+                let hops = EqualPaths::new(scenario, path, false).select(|| seed.stream(purpose));
+                let hops = layout.directions.of(&hops, member, group.count);
                 share_route(routes, u32::MAX, &route(hops, &[]))
             });
-            let seed = MemberSeed { scenario, name: &name, replication, number: member };
             let sizes = || wiring.carried(index);
             let member_of = GroupMember { number: member, of: group.count };
             let backpressure = wiring.receive(&mut stacks, group.next, member_of, sizes);

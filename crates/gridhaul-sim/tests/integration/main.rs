@@ -7,6 +7,7 @@ mod captures;
 mod connection_opening;
 mod connections;
 mod distributions;
+mod equal_paths;
 mod event_log;
 mod fragments;
 mod goodput;

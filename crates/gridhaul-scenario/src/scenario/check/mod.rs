@@ -3,6 +3,7 @@
 mod aqm;
 mod attack;
 mod connection;
+mod ecmp;
 mod flow;
 mod hybrid_router;
 mod ip;
@@ -166,6 +167,9 @@ impl Report<'_> {
             }
             if let Some(router) = &node.router {
                 self.hybrid_router(name, node, router);
+            }
+            if node.ecmp {
+                self.ecmp(name, node);
             }
         }
     }

@@ -46,7 +46,11 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\n[record]\n\
          events = [\"reading\"]",
     ),
-    ("unknown flow of a distribution", "\"60 s\"", "\"60 s\"\nrecord.distribution = [\"readings\"]"),
+    (
+        "unknown flow of a distribution",
+        "\"60 s\"",
+        "\"60 s\"\nrecord.distribution = [\"readings\"]",
+    ),
     ("comparison of one connection", "\"60 s\"", "\"60 s\"\nrecord.fairness.all = [\"reading\"]"),
     (
         "comparison with the name of a flow",
@@ -58,6 +62,7 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "\"60 s\"",
         "\"60 s\"\nrecord.fairness.all = [\"reading\", \"reading\"]",
     ),
+    ("multipath with one link", "[node.head]", "[node.head]\necmp = true"),
     ("unknown link to record", "\"60 s\"", "\"60 s\"\nrecord.pcap = [\"feeder\", \"feder\"]"),
     ("a name with a space", "[node.head]", "[node.head]\n[node.\"the head\"]"),
     ("an empty name", "[node.head]", "[node.head]\n[node.\"\"]"),
