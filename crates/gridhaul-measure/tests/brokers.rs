@@ -1,6 +1,6 @@
 //! Brokers with TLS, and brokers that fail, as users see them.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use gridhaul_measure::broker::Broker;
 use gridhaul_measure::place::Sites;
 use gridhaul_protocols::settings::{BrokerProgram, BrokerSettings};
-use gridhaul_testing::{find_program, has_program};
+use gridhaul_testing::{ReservedPort, find_program, has_program};
 use serde_json::Value;
 
 fn run(folder: &Path, arguments: &str) -> Output {
@@ -96,7 +96,7 @@ fn a_broker_that_is_killed_is_an_outage_with_its_length() {
 /// A mosquitto of somebody else, which accepts the user `operator` with the password `secret` only.
 struct Guarded {
     process: Child,
-    port: u16,
+    port: ReservedPort,
 }
 
 impl Drop for Guarded {
@@ -111,8 +111,8 @@ impl Guarded {
     #[expect(clippy::disallowed_methods, reason = "a broker is awaited in real time")]
     fn start(folder: &Path) -> Option<Self> {
         let program = find_program("mosquitto")?;
-        // A port that was free a moment ago.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let reserved = ReservedPort::new();
+        let port = reserved.address().port();
         let (passwords, settings) = (folder.join("passwords"), folder.join("guarded.conf"));
         let mut hash = Command::new("mosquitto_passwd");
         hash.args(["-b", "-c"]).arg(&passwords).args(["operator", "secret"]);
@@ -125,7 +125,7 @@ impl Guarded {
         let mut command = Command::new(program);
         command.arg("-c").arg(&settings).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
-        let broker = Self { process, port };
+        let broker = Self { process, port: reserved };
         for _ in 0..1_000 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
                 return Some(broker);
@@ -142,7 +142,7 @@ fn a_broker_refuses_a_wrong_password_with_a_reason() {
     let Some(broker) = Guarded::start(desk.path()) else { return };
     for protocol in ["mqtt", "mqtt5"] {
         let with = |credentials: &str| {
-            let url = format!("mqtt://{credentials}127.0.0.1:{}", broker.port);
+            let url = format!("mqtt://{credentials}{}", broker.port.address());
             let arguments = format!("{protocol} --broker {url} --rate 500 --messages 50");
             run(desk.path(), &format!("latency {arguments}"))
         };

@@ -15,7 +15,7 @@ mod proxy_schedule;
 use std::env;
 use std::path::{Path, PathBuf};
 
-pub use address::{free_address, listen};
+pub use address::{ReservedPort, close, free_address, listen};
 pub use link_cases::{ExpectedValue, LinkCase};
 pub use proxy_chain::ProxyChain;
 pub use proxy_schedule::{CloseTime, HostSchedule, ProxySchedule};

@@ -7,9 +7,9 @@ use super::loss::Overflow;
 /// The bytes that the bottleneck transmits during the queueing delay before losses of a full
 /// buffer. The range is that of the delays before these losses, and of the rate; no confidence
 /// level is known for it.
-pub(super) fn estimate(overflow: &Overflow, rate: Option<&Estimate>) -> Option<Estimate> {
+pub(super) fn estimate(overflow: Option<&Overflow>, rate: Option<&Estimate>) -> Option<Estimate> {
     let rate = rate?;
-    let [low, high] = overflow.delays?.map(|delay| delay.as_secs_f64());
+    let [low, high] = overflow?.delays.map(|delay| delay.as_secs_f64());
     let bytes = |delay: f64, rate: f64| delay * rate / 8.0;
     Some(Estimate {
         value: bytes(high, rate.value),

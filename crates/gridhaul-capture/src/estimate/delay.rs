@@ -3,57 +3,102 @@
 use super::interval::Interval;
 use super::{Basis, Estimate};
 
+/// A round trip with the packets that were transmitted for it.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    time_s: f64,
+    /// Bytes of the packet, and of its acknowledgement.
+    packet: f64,
+    acknowledgement: f64,
+}
+
+/// Seconds in which a byte is transmitted.
+#[derive(Debug, Clone, Copy)]
+struct PerByte {
+    forward: f64,
+    reverse: f64,
+}
+
+impl Sample {
+    fn without_transmission(&self, per_byte: PerByte) -> f64 {
+        self.time_s - self.packet * per_byte.forward - self.acknowledgement * per_byte.reverse
+    }
+}
+
 /// The smallest round trip of a full path, without the time to transmit the packets.
 ///
 /// The round trip of a packet of `b` bytes is at least the propagation delay, `b` bytes at the rate
 /// of the bottleneck, and the acknowledgement at the rate of the reverse direction. That rate is
-/// unknown: the interval reaches from the rate of the bottleneck to a transmission without time.
+/// unknown, and assumed to be at least that of the bottleneck: the interval reaches from the rate
+/// of the bottleneck to a transmission without time.
 pub(super) fn estimate(basis: &Basis<'_>, rate: Option<&Estimate>) -> Option<Estimate> {
-    let trips = basis.round_trips;
-    let handshake = trips.handshake.map(|handshake| (handshake.time, handshake.bytes));
-    let acknowledgement = handshake.map_or(52.0, |(_, bytes)| f64::from(bytes));
-    let classes = [&trips.full, &trips.short];
-    let samples = classes
-        .into_iter()
-        .flat_map(|class| class.times.into_iter().flatten().map(|time| (time, class.bytes)));
-    let sender_side = basis.sender_side.as_secs_f64();
-    // Seconds for a byte: with the lower and the upper end of the rate's interval, and the
-    // estimate.
-    let per_byte = |rate: f64| if rate > 0.0 { 8.0 / rate } else { 0.0 };
+    let samples = samples(basis);
+    let smallest = |per_byte| {
+        let times = samples.iter().map(|sample| sample.without_transmission(per_byte));
+        times.min_by(f64::total_cmp)
+    };
+    let equal = |rate: f64| {
+        let per_byte = if rate > 0.0 { 8.0 / rate } else { 0.0 };
+        PerByte { forward: per_byte, reverse: per_byte }
+    };
     let [slow, fast, likely] = match rate {
-        Some(rate) => [rate.interval.low, rate.interval.high, rate.value].map(per_byte),
-        None => [0.0; 3],
+        Some(rate) => [rate.interval.low, rate.interval.high, rate.value].map(equal),
+        None => [equal(0.0); 3],
     };
-    let without_transmission = |per_byte: f64, acknowledged: f64| {
-        let mut times: Vec<f64> = handshake
-            .into_iter()
-            .chain(samples.clone())
-            .map(|(time, bytes)| {
-                let transmission = (f64::from(bytes) + acknowledged) * per_byte;
-                time.as_secs_f64() + sender_side - transmission
-            })
-            .collect();
-        times.sort_by(f64::total_cmp);
-        times
-    };
-    let likely_times = without_transmission(likely, acknowledgement);
-    let value = likely_times.first().copied()?.max(0.0);
-    let low = without_transmission(slow, acknowledgement);
-    let high = without_transmission(fast, 0.0);
-    // Samples of one size differ by their delay only.
-    let gaps = classes.into_iter().filter_map(|class| match class.times {
+    let value = smallest(likely)?.max(0.0);
+    let low = smallest(slow)?;
+    let high = smallest(PerByte { reverse: 0.0, ..fast })?.max(0.0);
+    // Times that are equal in the capture may differ by two of its units.
+    let unit_s = basis.time_unit_nanos as f64 * 1e-9;
+    let second = low + distance(basis, &samples, likely) + 2.0 * unit_s;
+    let rounding = 4.0 * (basis.time_unit_nanos as f64 + 1.0) * 1e-9;
+    let end = Interval::of_lower_end(low.max(0.0), second.max(0.0));
+    let interval =
+        Interval { low: (end.low - rounding).max(0.0), high: high + rounding, level: end.level };
+    Some(Estimate { value, interval })
+}
+
+/// The handshake, and the smallest round trips of full-sized and of shorter segments.
+fn samples(basis: &Basis<'_>) -> Vec<Sample> {
+    let trips = basis.round_trips;
+    let sender_side = basis.sender_side.as_secs_f64();
+    let handshake = trips.handshake.map(|handshake| {
+        let bytes = f64::from(handshake.bytes);
+        let time_s = handshake.time.as_secs_f64() + sender_side;
+        Sample { time_s, packet: bytes, acknowledgement: bytes }
+    });
+    // With a timestamps option (RFC 7323).
+    let acknowledgement = f64::from(trips.acknowledgement.unwrap_or(52));
+    let data = [&trips.full, &trips.short].into_iter().flat_map(|class| {
+        class.times.into_iter().flatten().map(|time| Sample {
+            time_s: time.as_secs_f64() + sender_side,
+            packet: f64::from(class.bytes),
+            acknowledgement,
+        })
+    });
+    handshake.into_iter().chain(data).collect()
+}
+
+/// The distance of the two smallest samples: of segments of one size, or of the handshake and a
+/// segment without their transmission.
+fn distance(basis: &Basis<'_>, samples: &[Sample], per_byte: PerByte) -> f64 {
+    let trips = basis.round_trips;
+    let classes = [&trips.full, &trips.short].into_iter();
+    let of_one_size = classes.filter_map(|class| match class.times {
         [Some(first), Some(second)] => Some(second.as_secs_f64() - first.as_secs_f64()),
         _ => None,
     });
-    let second = low.first()? + gaps.min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
-    let rounding = 4.0 * (basis.time_unit_nanos as f64 + 1.0) * 1e-9;
-    // Times that are equal in the capture may differ by two of its units.
-    let second = second + 2.0 * basis.time_unit_nanos as f64 * 1e-9;
-    let end = Interval::of_lower_end(low[0].max(0.0), second.max(0.0));
-    let interval = Interval {
-        low: (end.low - rounding).max(0.0),
-        high: high.first().copied()?.max(0.0) + rounding,
-        level: end.level,
-    };
-    Some(Estimate { value, interval })
+    let mut distances: Vec<f64> = of_one_size.collect();
+    if let Some((handshake, data)) = samples.split_first()
+        && trips.handshake.is_some()
+    {
+        let time = |sample: &Sample| sample.without_transmission(per_byte);
+        distances.extend(data.iter().map(|sample| {
+            // The rate of the reverse direction is known least: the difference of the sizes of both
+            // acknowledgements counts as equal times.
+            let size = (sample.acknowledgement - handshake.acknowledgement).abs();
+            ((time(sample) - time(handshake)).abs() - size * per_byte.reverse).max(0.0)
+        }));
+    }
+    distances.into_iter().min_by(f64::total_cmp).unwrap_or(f64::INFINITY)
 }

@@ -17,7 +17,7 @@ const CLASSES: f64 = 8.0;
 impl DelayHistogram {
     /// Adds a delay with a weight.
     pub(crate) fn add(&mut self, delay: Duration, weight: u64) {
-        let class = class(delay);
+        let class = Self::class_of(delay);
         if self.classes.len() <= class {
             self.classes.resize(class + 1, 0);
         }
@@ -29,7 +29,29 @@ impl DelayHistogram {
 
     /// Weight of delays that are longer.
     pub(crate) fn above(&self, delay: Duration) -> u64 {
-        self.classes.iter().skip(class(delay) + 1).sum()
+        self.classes.iter().skip(Self::class_of(delay) + 1).sum()
+    }
+
+    /// Weight of the classes before this one.
+    pub(super) fn below(&self, class: usize) -> u64 {
+        self.classes.iter().take(class).sum()
+    }
+
+    /// Number of classes up to that of the longest delay.
+    pub(super) const fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The class of a delay: 0 is below a microsecond.
+    pub(super) fn class_of(delay: Duration) -> usize {
+        let micros = delay.as_nanos() as f64 / 1e3;
+        if micros < 1.0 { 0 } else { 1 + (micros.log2() * CLASSES) as usize }
+    }
+
+    /// The smallest delay of a class.
+    pub(super) fn lower_limit(class: usize) -> Duration {
+        let exponent = class.saturating_sub(1) as f64 / CLASSES;
+        Duration::from_secs_f64(if class == 0 { 0.0 } else { exponent.exp2() * 1e-6 })
     }
 
     pub(crate) const fn total(&self) -> u64 {
@@ -41,12 +63,6 @@ impl DelayHistogram {
     pub(crate) const fn max(&self) -> Duration {
         self.max
     }
-}
-
-/// Class 0 is below a microsecond.
-fn class(delay: Duration) -> usize {
-    let micros = delay.as_nanos() as f64 / 1e3;
-    if micros < 1.0 { 0 } else { 1 + (micros.log2() * CLASSES) as usize }
 }
 
 #[cfg(test)]
@@ -62,5 +78,9 @@ mod tests {
         assert_eq!(histogram.above(Duration::from_millis(10)), 100);
         assert_eq!(histogram.above(Duration::from_millis(5)), 110);
         assert_eq!((histogram.total(), histogram.max()), (111, Duration::from_millis(100)));
+        let class = DelayHistogram::class_of(Duration::from_millis(10));
+        assert_eq!((histogram.below(class), histogram.below(class + 1)), (1, 11));
+        let limits = [class, class + 1].map(DelayHistogram::lower_limit);
+        assert!((limits[0]..limits[1]).contains(&Duration::from_millis(10)), "{limits:?}");
     }
 }

@@ -5,6 +5,7 @@ mod delay;
 mod histogram;
 mod interval;
 mod loss;
+mod loss_samples;
 mod rate;
 mod round_trip;
 mod samples;
@@ -15,7 +16,7 @@ use serde::Serialize;
 pub use interval::Interval;
 
 pub(crate) use histogram::DelayHistogram;
-pub(crate) use loss::Losses;
+pub(crate) use loss_samples::{FirstTransmission, LossSamples, Retransmission};
 pub(crate) use round_trip::{HandshakeRoundTrip, RoundTrips};
 pub(crate) use samples::{Delivered, LinkSamples};
 
@@ -65,25 +66,33 @@ pub(crate) struct Basis<'a> {
     /// Packets with data and their bytes on the link, with retransmissions.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    pub(crate) losses: Losses,
+    pub(crate) losses: &'a LossSamples,
     /// Retransmissions of packets that were not lost.
     pub(crate) unnecessary: u64,
     /// Unit of the capture's times in nanoseconds.
     pub(crate) time_unit_nanos: u64,
 }
 
+impl Basis<'_> {
+    /// Mean time in which a rate transmits a packet.
+    fn packet_time_s(&self, bit_per_s: f64) -> f64 {
+        self.bytes as f64 / self.packets.max(1) as f64 * 8.0 / bit_per_s
+    }
+}
+
 impl LinkEstimate {
     pub(crate) fn new(basis: &Basis<'_>) -> Self {
         let rate = rate::estimate(basis);
-        let overflow = loss::overflow(basis, rate.as_ref());
+        let losses = loss::divide(basis, rate.as_ref());
+        let overflow = losses.overflow();
         Self {
             rate_bit_per_s: rate,
             round_trip_s: delay::estimate(basis, rate.as_ref()),
-            loss: loss::probability(basis, &overflow),
-            burst_packets: loss::burst(basis, &overflow),
-            buffer_byte: buffer::estimate(&overflow, rate.as_ref()),
+            loss: losses.probability(),
+            burst_packets: losses.burst(),
+            buffer_byte: buffer::estimate(overflow, rate.as_ref()),
             queueing_max_s: basis.samples.queueing().max().as_secs_f64(),
-            overflow_losses: overflow.packets,
+            overflow_losses: overflow.map_or(0, |overflow| overflow.packets),
         }
     }
 

@@ -43,7 +43,7 @@ fn of_median(sorted: &[f64], samples: &RateSamples, basis: &Basis<'_>) -> Option
     let order = Interval::of_median(sorted);
     // Each end of a sample's time is rounded to the unit of the capture's times. The transmitter of
     // the simulator rounds the time of each packet to a nanosecond.
-    let packet_s = basis.bytes as f64 / basis.packets.max(1) as f64 * 8.0 / value;
+    let packet_s = basis.packet_time_s(value);
     let unit_s = basis.time_unit_nanos as f64 * 1e-9;
     let rounding = 2.0 * unit_s / samples.time_mean_s().max(1e-9) + 1e-9 / packet_s;
     let interval = Interval {

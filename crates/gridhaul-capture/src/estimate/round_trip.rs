@@ -11,6 +11,8 @@ pub(crate) struct RoundTrips {
     pub(crate) full: Smallest,
     /// Of shorter segments.
     pub(crate) short: Smallest,
+    /// Bytes of the smallest segment that only acknowledges.
+    pub(crate) acknowledgement: Option<u32>,
     /// Number of samples.
     pub(crate) samples: u64,
     pub(crate) sum_s: f64,
@@ -56,6 +58,11 @@ impl RoundTrips {
         self.samples += 1;
         self.sum_s += time.as_secs_f64();
         time.saturating_sub(smallest.times[0].unwrap_or(time))
+    }
+
+    /// Adds a segment that only acknowledges.
+    pub(crate) fn add_acknowledgement(&mut self, bytes: u32) {
+        self.acknowledgement = Some(self.acknowledgement.map_or(bytes, |known| known.min(bytes)));
     }
 
     /// The smallest round trip of any packet.

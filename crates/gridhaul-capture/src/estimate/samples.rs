@@ -17,7 +17,6 @@ pub(crate) struct LinkSamples {
     last_acknowledged: Option<(Instant, Delivered)>,
     last_arrival: Option<Instant>,
     queueing: DelayHistogram,
-    losses: DelayHistogram,
     /// Sums of all busy periods.
     busy_bytes: u64,
     busy_time: Duration,
@@ -134,11 +133,6 @@ impl LinkSamples {
         self.queueing.add(delay, 1);
     }
 
-    /// Adds a retransmission with the queueing delay of the segment before.
-    pub(crate) fn add_loss(&mut self, delay: Duration) {
-        self.losses.add(delay, 1);
-    }
-
     /// Time that the bottleneck needs for a packet, if its rate is known.
     pub(crate) fn transmission_time(&self, bytes: u32) -> Option<Duration> {
         let known = self.busy_bytes > 0 && !self.busy_time.is_zero();
@@ -162,9 +156,6 @@ impl LinkSamples {
     }
     pub(crate) const fn queueing(&self) -> &DelayHistogram {
         &self.queueing
-    }
-    pub(crate) const fn losses(&self) -> &DelayHistogram {
-        &self.losses
     }
 }
 

@@ -198,7 +198,7 @@ fn counters(direction: &Direction) -> Counters {
         short_segments: account.short,
         segment_byte: direction.segment_size(),
         retransmissions: traffic.retransmissions,
-        lost_packets: direction.losses().packets.saturating_sub(traffic.unnecessary),
+        lost_packets: direction.retransmitted().saturating_sub(traffic.unnecessary),
         timeouts: traffic.timeouts,
         timeout_longest_s: account.part(Limit::Timeout).longest.as_secs_f64(),
         reordered: traffic.reordered,

@@ -23,7 +23,7 @@ use gridhaul_protocols::settings::{
     Pattern, ReconnectPolicy,
 };
 use gridhaul_scenario::units::Instant;
-use gridhaul_testing::{has_program, has_tool};
+use gridhaul_testing::{ReservedPort, has_program, has_tool};
 
 use crate::turn;
 
@@ -308,8 +308,8 @@ fn paho_publishes_by_mqtt_5() {
 #[test]
 fn pymodbus_writes_registers() {
     let Some(python) = python() else { return };
-    // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let reserved = ReservedPort::new();
+    let port = reserved.address().port();
     let protocol = Modbus { port, nodelay: true, reconnect: ReconnectPolicy::default() };
     let mut connected = protocol.connect(&Sites::loopback()).unwrap();
     let peer = Peer::start(&python, "modbus_sender", port, "");

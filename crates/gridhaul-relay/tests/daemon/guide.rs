@@ -1,23 +1,24 @@
 //! The commands and files of the guide work as they are printed.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use gridhaul_testing::ReservedPort;
 
 use crate::relays::PROGRAM;
 
 /// Ports of the guide, which may be in use on the machine of the test.
 const PORTS: [u16; 4] = [7070, 4059, 9180, 9181];
 
-fn guide() -> String {
+/// The guide with other ports.
+fn guide(ports: &[ReservedPort; PORTS.len()]) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/relay.md");
-    let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
     let mut text = fs::read_to_string(path).unwrap();
-    for (port, listener) in PORTS.iter().zip(&listeners) {
-        let free = listener.local_addr().unwrap().port();
+    for (port, reserved) in PORTS.iter().zip(ports) {
+        let free = reserved.address().port();
         // Both forms of an address: with a colon, and as a file of bash.
         text = text.replace(&format!("127.0.0.1:{port}"), &format!("127.0.0.1:{free}"));
         text = text.replace(&format!("127.0.0.1/{port}"), &format!("127.0.0.1/{free}"));
@@ -44,7 +45,8 @@ fn the_examples_are_those_of_the_guide() {
 
 #[test]
 fn the_commands_of_the_guide_work() {
-    let text = guide();
+    let ports = PORTS.map(|_| ReservedPort::new());
+    let text = guide(&ports);
     let folder = tempfile::tempdir().unwrap();
     for block in blocks(&text, "toml") {
         let name = block.lines().next().unwrap().trim_start_matches("# ");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gridhaul_relay::protocol::ProxyHeader;
 
-use gridhaul_testing::free_address;
+use gridhaul_testing::{close, free_address};
 
 use crate::cases::connect;
 use crate::relays::{Relays, Role};
@@ -184,7 +184,8 @@ fn data_that_a_server_has_not_read_is_sent_to_the_next_one() {
         })
     });
     // The kernel resets connections with unread data.
-    drop((unread, listener));
+    drop(unread);
+    close(listener);
     let received = serve(server);
     relays.wait_until_delivered();
     let all = received.lock().unwrap();

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use gridhaul_relay::daemon::query;
+use gridhaul_testing::{ReservedPort, close};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -34,8 +35,8 @@ fn pass_matrix(keys: &'static str) {
     let cases = CASES.map(|case| {
         thread::spawn(move || {
             let (proxy, server) = start(keys);
-            let server = (case != Case::UpstreamDown).then_some(server);
-            matrix::run(case, proxy.clients, server).map_err(|error| format!("{case}: {error}"))?;
+            matrix::run(case, proxy.clients, Some(server))
+                .map_err(|error| format!("{case}: {error}"))?;
             if case != Case::UpstreamDown {
                 wait_until("the session has ended", || status(&proxy)["connections_count"] == 0);
                 let status = status(&proxy);
@@ -186,8 +187,9 @@ fn clients_above_the_limit_wait() {
 
 #[test]
 fn a_listener_opens_only_while_the_server_accepts() {
+    let reserved = ReservedPort::new();
+    let server = reserved.address();
     // A host name, which is resolved again after a failure.
-    let server = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let listener = format!("upstream = \"localhost:{}\"\nconnect_first = true", server.port());
     let proxy = Proxy::start_with(Kind::Split, relay(), &listener, server, "");
     wait_until("the relay runs", || query(&proxy.management.to_string(), "/status").is_ok());
@@ -208,7 +210,7 @@ fn a_listener_opens_only_while_the_server_accepts() {
     };
     let running = TcpListener::bind(server).unwrap();
     accept(&running, b"first");
-    drop(running);
+    close(running);
     let error = connect(&proxy).read(&mut [0]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     wait_until("the proxy has closed its listener", || !is_listening(proxy.clients));

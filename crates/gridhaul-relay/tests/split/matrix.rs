@@ -91,7 +91,7 @@ pub(crate) fn run(
     server: Option<TcpListener>,
 ) -> Result<(), String> {
     if case == Case::UpstreamDown {
-        drop(server);
+        server.into_iter().for_each(gridhaul_testing::close);
         return upstream_down(clients);
     }
     let server = server.expect("the case has a server");

@@ -2,13 +2,11 @@
 
 use std::fmt::Write;
 
-use gridhaul_capture::{ConnectionExplanation, Estimate, Explanation, Message};
+use gridhaul_capture::{ConnectionExplanation, Explanation, Message};
 use gridhaul_scenario::units::{BitRate, Duration};
 
-use super::link_scenario::{
-    Direction, Flow, LinkScenario, Sourced, Stack, bernoulli, delay, percent, rate,
-};
-use super::{File, ImportError};
+use super::link_scenario::{Flow, LinkScenario, Sourced, Stack};
+use super::{File, ImportError, measured_direction};
 
 pub use super::link_scenario::CapturePoint;
 
@@ -64,8 +62,8 @@ pub fn import(
         let help = "capture the connections while they transfer data";
         return Err(file.error("the capture", "no TCP connection has data", help));
     }
-    let forward = direction(file, &connections, true, options)?;
-    let reverse = direction(file, &connections, false, options)?;
+    let forward = measured_direction::of(file, &connections, true, options.rate)?;
+    let reverse = measured_direction::of(file, &connections, false, options.rate)?;
     let mut traces = Vec::new();
     let (mut flows, mut imported_flows) = (Vec::new(), Vec::new());
     let mut stacks = Vec::new();
@@ -101,117 +99,6 @@ pub fn import(
         capture_point: options.capture_point,
     };
     Ok(Imported { scenario: scenario.to_toml(), traces, flows: imported_flows })
-}
-
-/// A direction of the link, from the connections that send in it; without any, from the others.
-fn direction(
-    file: File<'_>,
-    connections: &[&ConnectionExplanation],
-    is_upload: bool,
-    options: &Options,
-) -> Result<Direction, ImportError> {
-    let sending: Vec<_> = connections
-        .iter()
-        .copied()
-        .filter(|connection| connection.is_upload == is_upload)
-        .collect();
-    let is_measured = !sending.is_empty();
-    let basis = if is_measured { &sending[..] } else { connections };
-    let note = if is_measured { "" } else { "; of the other direction, assumed to be equal" };
-    let most = |value: fn(&ConnectionExplanation) -> Option<Estimate>| {
-        let known = basis
-            .iter()
-            .filter_map(|connection| value(connection).map(|estimate| (*connection, estimate)));
-        known.max_by_key(|(connection, _)| connection.counters.payload_byte)
-    };
-    let measured =
-        most(|connection| connection.link.rate_bit_per_s).map(|(connection, estimate)| {
-            let Estimate { value, interval } = estimate;
-            let source = format!(
-                "median of the busy periods of connection {}: {:.0} % interval {:.0} to {:.0} \
-                 bit/s (order statistics){note}",
-                connection.number,
-                100.0 * interval.level,
-                interval.low,
-                interval.high
-            );
-            Sourced { value: rate(value), source }
-        });
-    let given =
-        options.rate.map(|rate| Sourced { value: rate, source: "the option --rate".to_owned() });
-    let rate = given.or(measured).ok_or_else(|| {
-        let message = "no connection has filled the link, so that its rate is unknown";
-        file.error("the rate", message, "give it with --rate, such as --rate '10 Mbit/s'")
-    })?;
-    let (fastest, trip) = basis
-        .iter()
-        .filter_map(|connection| {
-            connection.link.round_trip_s.map(|estimate| (*connection, estimate))
-        })
-        .min_by(|a, b| a.1.value.total_cmp(&b.1.value))
-        .ok_or_else(|| {
-            let help = "capture the handshake of a connection, or acknowledgements of its data";
-            file.error("the delay", "the capture has no round trip", help)
-        })?;
-    let delay = Sourced {
-        value: delay(trip.value / 2.0),
-        source: format!(
-            "half of the round trip of connection {} without transmission times: {:.0} % \
-             interval {:.3} to {:.3} ms in both directions (end point of a distribution)",
-            fastest.number,
-            100.0 * trip.interval.level,
-            trip.interval.low * 1e3,
-            trip.interval.high * 1e3
-        ),
-    };
-    let queue = most(|connection| connection.link.buffer_byte).map(|(connection, estimate)| {
-        let packets = (estimate.value / 1_500.0).ceil().max(1.0);
-        let source = format!(
-            "queueing delay before the losses of connection {}: {:.0} to {:.0} B, in packets of \
-             1,500 B{note}",
-            connection.number, estimate.interval.low, estimate.interval.high
-        );
-        Sourced { value: format!("\"{packets:.0} packets\""), source }
-    });
-    let loss = if is_measured { loss(&sending) } else { None };
-    Ok(Direction { rate, delay, loss, jitter: None, queue })
-}
-
-/// Losses of the connection with most packets: independent, or in bursts if their length differs
-/// significantly from that of independent losses.
-fn loss(sending: &[&ConnectionExplanation]) -> Option<Sourced<String>> {
-    let most = sending.iter().max_by_key(|connection| connection.counters.packets)?;
-    let Estimate { value, interval } = most.link.loss.filter(|loss| loss.value > 0.0)?;
-    let mut source = format!(
-        "connection {}: {:.0} % interval {:.4} to {:.4} % of its packets, without losses of a full \
-         queue (Wilson)",
-        most.number,
-        100.0 * interval.level,
-        100.0 * interval.low,
-        100.0 * interval.high
-    );
-    let burst = most.link.burst_packets;
-    // Independent losses have runs of 1 / (1 - p) packets.
-    let is_bursty = burst.is_some_and(|burst| burst.interval.low > 1.0 / (1.0 - interval.high));
-    let value = match burst.filter(|_| is_bursty) {
-        Some(burst) => {
-            let _ = write!(
-                source,
-                "; bursts of {:.2} packets ({:.2} to {:.2})",
-                burst.value, burst.interval.low, burst.interval.high
-            );
-            // Of a two-state chain that loses all packets of its bad state.
-            let leave = 1.0 / burst.value;
-            let enter = leave * value / (1.0 - value).max(1e-9);
-            format!(
-                "{{ gilbert_elliott = {{ good_to_bad = \"{} %\", bad_to_good = \"{} %\" }} }}",
-                percent(enter.min(1.0)),
-                percent(leave.min(1.0))
-            )
-        }
-        None => bernoulli(value),
-    };
-    Some(Sourced { value, source })
 }
 
 fn stack(connection: &ConnectionExplanation) -> Stack {

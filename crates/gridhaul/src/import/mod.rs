@@ -8,6 +8,7 @@ pub mod ping;
 pub mod topology;
 
 mod link_scenario;
+mod measured_direction;
 
 pub(crate) use link_scenario::TAP;
 

@@ -8,6 +8,7 @@ use crate::CapturedSegment;
 use crate::Limit;
 use crate::connection::acknowledgement::{Acknowledgement, Sample};
 use crate::connection::history::Checkpoint;
+use crate::connection::outstanding::Cumulative;
 use crate::estimate::Delivered;
 
 impl Direction {
@@ -20,6 +21,7 @@ impl Direction {
         let is_pure = segment.is_pure_ack();
         if is_pure {
             self.traffic.hop_limits[0].add(segment.hop_limit);
+            self.round_trips.add_acknowledgement(segment.packet);
         }
         if let Some((value, _)) = segment.timestamps {
             self.echo.handle_acknowledgement(segment.at, value);
@@ -49,6 +51,7 @@ impl Direction {
         self.traffic.zero_windows += u64::from(is_zero);
         self.note_zero_window(segment.at, is_zero, window.is_some());
         self.count_unnecessary(segment);
+        self.note_delivered(segment);
         let sample = self.sample(segment.at, ack, is_pure);
         let acknowledgement = Acknowledgement {
             at: segment.at,
@@ -96,10 +99,27 @@ impl Direction {
         }
     }
 
+    /// Notes data that the receiver reports as received out of order, and its queueing delay: the
+    /// first range has the segment that has just arrived (RFC 2018, section 4), whose
+    /// acknowledgement is not delayed (RFC 5681, section 4.2).
+    fn note_delivered(&mut self, segment: &CapturedSegment) {
+        let [first, ..] = segment.sack.as_slice() else { return };
+        let range = self.offset(first.0).zip(self.offset(first.1));
+        let Some((start, end)) = range.filter(|(_, end)| *end <= self.sender.next) else { return };
+        let Some(newest) = self.outstanding.deliver(start, end) else { return };
+        let is_full = (newest.end - newest.start).is_multiple_of(self.mss());
+        if let Some(shortest) = self.round_trips.full.times[0].filter(|_| is_full) {
+            let queueing = segment.at.since(newest.at).saturating_sub(shortest);
+            self.outstanding.set_queueing(newest.start, queueing);
+        }
+    }
+
     /// Removes what is acknowledged, and samples round trip and rate.
     fn sample(&mut self, at: Instant, ack: u64, is_pure: bool) -> Option<Sample> {
         let mss = self.mss();
-        let Some(acknowledged) = self.outstanding.acknowledge(ack) else {
+        let round_trip_min = self.round_trips.base().unwrap_or_default();
+        let cumulative = Cumulative { ack, at, round_trip_min };
+        let Some(acknowledged) = self.outstanding.acknowledge(&cumulative) else {
             // Duplicate acknowledgements and window updates interrupt the measurement of the rate
             // only if something is outstanding.
             if !self.outstanding.is_empty() && is_pure {
@@ -120,11 +140,19 @@ impl Direction {
         let single = acknowledged.payload <= mss;
         let bytes = newest.bytes / newest.packets;
         let mut excess = self.round_trips.add(time, bytes, is_full);
+        let is_prompt = self.is_prompt(single);
         let delivered = Delivered { bytes: acknowledged.bytes, newest_sent: newest.at, excess };
-        self.link.add_acknowledged(at, &delivered, single);
+        if is_prompt {
+            self.link.add_acknowledged(at, &delivered, single);
+        } else {
+            self.link.interrupt();
+        }
         if newest.alone {
             // The acknowledgement of the first segment may be delayed already.
             excess = excess.max(time.saturating_sub(self.undelayed(bytes)));
+        }
+        if is_prompt {
+            self.outstanding.set_acknowledged_queueing(excess);
         }
         let previous_excess = std::mem::replace(&mut self.previous_excess, excess);
         let sample = Sample { excess, previous_excess, alone: newest.alone, single, pure: is_pure };
@@ -134,6 +162,19 @@ impl Direction {
             self.previous_excess = previous_excess;
         }
         Some(sample)
+    }
+
+    /// Whether the receiver has not delayed an acknowledgement of one or several segments. One that
+    /// acknowledges every second segment delays that of a single one until its timer expires, or
+    /// until a segment arrives after a lost one: this delay would look like a queue before losses,
+    /// and like a lower rate.
+    const fn is_prompt(&mut self, single: bool) -> bool {
+        if single {
+            self.single_acks += 1;
+        } else {
+            self.multiple_acks += 1;
+        }
+        !single || self.single_acks > 2 * self.multiple_acks
     }
 
     fn add_progress(&mut self, at: Instant, ack: u64) {

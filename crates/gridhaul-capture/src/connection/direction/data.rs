@@ -90,11 +90,8 @@ impl Direction {
                 start: next,
                 end: start,
                 at,
-                bytes: 0,
                 packets: missing,
-                retransmissions: 0,
-                alone: false,
-                captured: false,
+                ..Transmission::default()
             });
         }
         let is_short = !(end - start).is_multiple_of(mss) && !self.is_cut_by_window(end, mss);
@@ -108,9 +105,9 @@ impl Direction {
             at,
             bytes,
             packets,
-            retransmissions: 0,
             alone,
             captured: true,
+            ..Transmission::default()
         });
         self.sender.next = end;
         self.traffic.payload += end - start;
@@ -142,7 +139,6 @@ impl Direction {
         let retransmitted = self.outstanding.retransmit(start, end, at);
         let is_timer = retransmitted.is_none_or(|retransmitted| self.is_timer(at, retransmitted));
         self.traffic.timeouts += u64::from(is_timer);
-        self.link.add_loss(self.previous_excess);
         let next = if is_timer { Next::TimerRetransmission } else { Next::FastRetransmission };
         self.finish_wait(at, next, end);
         self.recovery_end = Some(self.sender.next);
@@ -157,8 +153,9 @@ impl Direction {
                 bytes: (end - next) as u32,
                 packets: 1,
                 retransmissions: 1,
-                alone: false,
+                is_delivered: true,
                 captured: true,
+                ..Transmission::default()
             });
             self.traffic.payload += end - next;
             self.sender.next = end;

@@ -14,7 +14,7 @@ use super::outstanding::Outstanding;
 use super::sender_view::SenderView;
 use super::window_edges::WindowEdges;
 use crate::CapturedSegment;
-use crate::estimate::{HandshakeRoundTrip, LinkSamples, Losses, RoundTrips};
+use crate::estimate::{HandshakeRoundTrip, LinkSamples, LossSamples, RoundTrips};
 use crate::limit::Account;
 
 pub(crate) use traffic::Traffic;
@@ -50,6 +50,9 @@ pub(crate) struct Direction {
     /// End of the data that was outstanding when the last loss was noticed.
     recovery_end: Option<u64>,
     duplicate_acks: u32,
+    /// Acknowledgements of one segment that was sent once, and of several.
+    single_acks: u64,
+    multiple_acks: u64,
     /// Whether the last receive window was zero.
     is_zero_window: bool,
     /// End of a window of zero, in a connection whose window scale is unknown.
@@ -153,8 +156,12 @@ impl Direction {
     pub(crate) fn history(&self) -> Option<&History> {
         self.history.as_deref()
     }
-    pub(crate) const fn losses(&self) -> Losses {
-        self.outstanding.losses
+    /// Number of retransmitted packets.
+    pub(crate) const fn retransmitted(&self) -> u64 {
+        self.outstanding.retransmitted()
+    }
+    pub(crate) const fn losses(&self) -> &LossSamples {
+        self.outstanding.samples()
     }
     pub(crate) const fn round_trips(&self) -> &RoundTrips {
         &self.round_trips

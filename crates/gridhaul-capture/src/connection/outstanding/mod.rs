@@ -1,13 +1,17 @@
 //! Outstanding segments: transmissions that have not been acknowledged at the point of the capture.
 
+mod delivery;
+
 use std::collections::VecDeque;
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::estimate::Losses;
+use crate::estimate::{LossSamples, Retransmission};
+
+pub(super) use delivery::Cumulative;
 
 /// A range of the stream that was sent at once.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transmission {
     pub(super) start: u64,
     pub(super) end: u64,
@@ -22,15 +26,23 @@ pub(super) struct Transmission {
     pub(super) alone: bool,
     /// Whether the range has been captured; otherwise it is a gap in the capture.
     pub(super) captured: bool,
+    /// Whether the first transmission has been delivered, before it was retransmitted.
+    pub(super) is_delivered: bool,
+    /// Queueing delay of the first transmission, if it was measured.
+    pub(super) queueing: Option<Duration>,
+    /// Queueing delay that had been measured last at the latest retransmission.
+    pub(super) queueing_before: Duration,
 }
 
 /// Outstanding segments in the order of the stream.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     queue: VecDeque<Transmission>,
-    pub(super) losses: Losses,
-    /// End of the last lost packet, which a consecutive one continues.
-    end_of_run: u64,
+    /// Retransmitted packets.
+    retransmitted: u64,
+    samples: LossSamples,
+    /// End of the ranges that the receiver has reported as received out of order.
+    delivered_until: u64,
 }
 
 /// Largest number of segments that are followed: a window of 90 MB in full-sized segments.
@@ -82,15 +94,19 @@ impl Outstanding {
                 break;
             }
             found = found.or(Some(Retransmitted { previous: transmission.at }));
+            let Transmission { packets, queueing_before, .. } = *transmission;
+            self.retransmitted += u64::from(packets);
+            if transmission.is_delivered {
+                self.samples.add_spurious(packets);
+            } else if transmission.retransmissions > 0 {
+                // The retransmission before was lost.
+                let retransmission = Retransmission { packets, is_lost: true, queueing_before };
+                self.samples.add_retransmission(&retransmission);
+            }
             transmission.at = at;
             transmission.captured = true;
             transmission.retransmissions = transmission.retransmissions.saturating_add(1);
-            self.losses.packets += u64::from(transmission.packets);
-            if transmission.retransmissions == 1 {
-                self.losses.in_runs += u64::from(transmission.packets);
-                self.losses.runs += u64::from(transmission.start != self.end_of_run);
-                self.end_of_run = transmission.end;
-            }
+            transmission.queueing_before = self.samples.latest();
         }
         found
     }
@@ -103,6 +119,7 @@ impl Outstanding {
         if let Some(transmission) = self.queue.get_mut(index) {
             transmission.captured = true;
             transmission.at = at;
+            transmission.is_delivered = true;
             // Its round trip is not that of a packet in order.
             transmission.retransmissions = 1;
         }
@@ -134,13 +151,14 @@ impl Outstanding {
         self.queue.get(self.queue.partition_point(|transmission| transmission.end <= start))
     }
 
-    /// Removes all segments before this byte.
-    pub(super) fn acknowledge(&mut self, ack: u64) -> Option<Acknowledged> {
+    /// Removes all segments before the acknowledged byte.
+    pub(super) fn acknowledge(&mut self, cumulative: &Cumulative) -> Option<Acknowledged> {
         let mut acknowledged: Option<Acknowledged> = None;
         while let Some(&front) = self.queue.front()
-            && front.end <= ack
+            && front.end <= cumulative.ack
         {
             self.queue.pop_front();
+            self.add_sample(&front, cumulative);
             let clean = front.retransmissions == 0 && front.captured;
             let payload = front.end - front.start;
             let sum = acknowledged.get_or_insert(Acknowledged {
@@ -156,6 +174,22 @@ impl Outstanding {
         }
         acknowledged
     }
+
+    /// Notes the queueing delay of the newest segment of an acknowledgement.
+    pub(super) const fn set_acknowledged_queueing(&mut self, queueing: Duration) {
+        self.samples.set_before(queueing);
+        self.samples.set_latest(queueing);
+    }
+
+    /// Number of retransmitted packets.
+    pub(super) const fn retransmitted(&self) -> u64 {
+        self.retransmitted
+    }
+
+    /// Lost packets by the state of the queue.
+    pub(super) const fn samples(&self) -> &LossSamples {
+        &self.samples
+    }
 }
 
 #[cfg(test)]
@@ -167,18 +201,17 @@ mod tests {
         Transmission {
             start,
             end: start + 1_000 * u64::from(packets),
-            at: Instant::ZERO,
             bytes: if captured { 1_040 * packets } else { 0 },
             packets,
-            retransmissions: 0,
-            alone: false,
             captured,
+            ..Transmission::default()
         }
     }
 
-    fn losses(outstanding: &Outstanding) -> [u64; 3] {
-        let Losses { packets, runs, in_runs } = outstanding.losses;
-        [packets, runs, in_runs]
+    fn acknowledge(outstanding: &mut Outstanding, ack: u64) -> Acknowledged {
+        let at = Instant::from_nanos(1_000_000);
+        let cumulative = Cumulative { ack, at, round_trip_min: Duration::ZERO };
+        outstanding.acknowledge(&cumulative).unwrap()
     }
 
     #[test]
@@ -187,14 +220,14 @@ mod tests {
             let mut outstanding = Outstanding::default();
             outstanding.push(transmission(0, 44, captured));
             let at = Instant::from_nanos(1);
-            outstanding.retransmit(5_000, 6_000, at);
-            assert_eq!(losses(&outstanding), [1, 1, 1]);
-            outstanding.retransmit(6_000, 7_000, at);
-            assert_eq!(losses(&outstanding), [2, 1, 2], "consecutive packets");
-            outstanding.retransmit(5_000, 6_000, at);
-            assert_eq!(losses(&outstanding), [3, 1, 2], "lost again");
-            outstanding.retransmit(40_000, 44_000, at);
-            assert_eq!(losses(&outstanding), [7, 2, 6], "a retransmission of four packets");
+            // Consecutive packets, of which the first is lost again, and four in one segment.
+            for (start, end) in [(5_000, 6_000), (6_000, 7_000), (5_000, 6_000), (40_000, 44_000)] {
+                outstanding.retransmit(start, end, at);
+            }
+            assert_eq!(outstanding.retransmitted(), 7);
+            acknowledge(&mut outstanding, 44_000);
+            assert_eq!(outstanding.samples().lost_packets(), 7);
+            assert_eq!(outstanding.samples().lost_runs(), 2);
         }
     }
 
@@ -206,9 +239,9 @@ mod tests {
         let parts: Vec<_> = outstanding.queue.iter().map(|part| (part.end, part.packets)).collect();
         assert_eq!(parts, [(3_000, 3), (4_000, 1), (10_000, 6)]);
         assert_eq!(outstanding.queue.iter().map(|part| part.bytes).sum::<u32>(), 10_400);
-        let acknowledged = outstanding.acknowledge(3_000).unwrap();
+        let acknowledged = acknowledge(&mut outstanding, 3_000);
         assert!(acknowledged.clean, "these packets were sent once");
-        assert!(!outstanding.acknowledge(4_000).unwrap().clean);
+        assert!(!acknowledge(&mut outstanding, 4_000).clean);
     }
 
     #[test]
