@@ -124,6 +124,9 @@ impl Connection {
             let scale = self.handshake.window_scale(sender);
             self.directions[other].handle_acknowledgement(&segment, scale);
         }
+        if segment.is_pure_ack() {
+            self.directions[sender].handle_own_acknowledgement(&segment);
+        }
         if segment.has_data() {
             self.directions[sender].handle_data(&segment);
         }

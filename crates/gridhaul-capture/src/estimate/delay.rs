@@ -50,7 +50,19 @@ pub(super) fn estimate(basis: &Basis<'_>, rate: Option<&Estimate>) -> Option<Est
     let high = smallest(PerByte { reverse: 0.0, ..fast })?.max(0.0);
     // Times that are equal in the capture may differ by two of its units.
     let unit_s = basis.time_unit_nanos as f64 * 1e-9;
-    let second = low + distance(basis, &samples, likely) + 2.0 * unit_s;
+    // The first packets show how the delay varies apart from the queue of the connection itself.
+    let acknowledgement = acknowledgement(basis) * likely.reverse;
+    let first = match basis.round_trips.first.without_own_queue(likely.forward)[..] {
+        [smallest, second, ..] if rate.is_some() => {
+            let time_s = smallest + basis.sender_side.as_secs_f64() - acknowledgement;
+            Some((time_s, second - smallest))
+        }
+        _ => None,
+    };
+    let low = first.map_or(low, |(time_s, _)| low.min(time_s));
+    let distance =
+        first.map_or_else(|| distance(basis, &samples, likely), |(_, distance)| distance);
+    let second = low + distance + 2.0 * unit_s;
     let rounding = 4.0 * (basis.time_unit_nanos as f64 + 1.0) * 1e-9;
     let end = Interval::of_lower_end(low.max(0.0), second.max(0.0));
     let interval =
@@ -67,8 +79,7 @@ fn samples(basis: &Basis<'_>) -> Vec<Sample> {
         let time_s = handshake.time.as_secs_f64() + sender_side;
         Sample { time_s, packet: bytes, acknowledgement: bytes }
     });
-    // With a timestamps option (RFC 7323).
-    let acknowledgement = f64::from(trips.acknowledgement.unwrap_or(52));
+    let acknowledgement = acknowledgement(basis);
     let data = [&trips.full, &trips.short].into_iter().flat_map(|class| {
         class.times.into_iter().flatten().map(|time| Sample {
             time_s: time.as_secs_f64() + sender_side,
@@ -77,6 +88,11 @@ fn samples(basis: &Basis<'_>) -> Vec<Sample> {
         })
     });
     handshake.into_iter().chain(data).collect()
+}
+
+/// Bytes of an acknowledgement, by default with a timestamps option (RFC 7323).
+fn acknowledgement(basis: &Basis<'_>) -> f64 {
+    f64::from(basis.round_trips.acknowledgement.unwrap_or(52))
 }
 
 /// The distance of the two smallest samples: of segments of one size, or of the handshake and a

@@ -2,6 +2,7 @@
 
 mod buffer;
 mod delay;
+mod first_packets;
 mod histogram;
 mod interval;
 mod loss;
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 pub use interval::Interval;
 
+pub(crate) use first_packets::FirstPackets;
 pub(crate) use histogram::DelayHistogram;
 pub(crate) use loss_samples::{FirstTransmission, LossSamples, Retransmission};
 pub(crate) use round_trip::{HandshakeRoundTrip, RoundTrips};

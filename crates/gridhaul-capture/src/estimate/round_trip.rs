@@ -2,6 +2,8 @@
 
 use gridhaul_scenario::units::Duration;
 
+use super::FirstPackets;
+
 /// Round trips of a direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RoundTrips {
@@ -11,6 +13,8 @@ pub(crate) struct RoundTrips {
     pub(crate) full: Smallest,
     /// Of shorter segments.
     pub(crate) short: Smallest,
+    /// Of the first packets.
+    pub(crate) first: FirstPackets,
     /// Bytes of the smallest segment that only acknowledges.
     pub(crate) acknowledgement: Option<u32>,
     /// Number of samples.

@@ -143,6 +143,7 @@ impl Direction {
         let is_prompt = self.is_prompt(single);
         let delivered = Delivered { bytes: acknowledged.bytes, newest_sent: newest.at, excess };
         if is_prompt {
+            self.round_trips.first.add_round_trip(newest.end, time);
             self.link.add_acknowledged(at, &delivered, single);
         } else {
             self.link.interrupt();

@@ -94,6 +94,10 @@ impl Direction {
                 ..Transmission::default()
             });
         }
+        if start > next {
+            self.round_trips.first.end_at(next);
+        }
+        self.round_trips.first.add(at, bytes, end);
         let is_short = !(end - start).is_multiple_of(mss) && !self.is_cut_by_window(end, mss);
         let begins = self.finish_wait(at, Next::New { is_short }, end);
         self.messages.add(at, end - start, begins);
@@ -124,6 +128,7 @@ impl Direction {
 
     fn handle_old_data(&mut self, sent: Sent) {
         let Sent { start, end, at, bytes, .. } = sent;
+        self.round_trips.first.end_at(start);
         self.link.add_arrival(at, bytes, true);
         let known = self.outstanding.at(start).copied();
         if let Some(gap) = known.filter(|gap| !gap.captured && start >= gap.start) {

@@ -88,6 +88,11 @@ impl Direction {
         self.round_trips.handshake = Some(HandshakeRoundTrip { time: receiver, bytes });
     }
 
+    /// A segment of the sender that only acknowledges.
+    pub(in crate::connection) fn handle_own_acknowledgement(&mut self, segment: &CapturedSegment) {
+        self.round_trips.first.add_acknowledgement(segment.at, segment.packet);
+    }
+
     pub(in crate::connection) fn record_history(&mut self) {
         self.history = Some(Box::default());
     }
