@@ -1,8 +1,10 @@
-//! Data files of scenarios and answers: recorded traces, series in Parquet and captures in pcapng.
-//! Parsing a scenario opens none of them; [`trace::load_scenario`] and [`trace::check`] do.
+//! Data files of scenarios and answers: recorded traces, traces of links, series in Parquet and
+//! captures in pcapng. Parsing a scenario opens none of them; [`trace::load_scenario`] and
+//! [`trace::check`] do.
 
 #![forbid(unsafe_code)]
 
+pub mod link_trace;
 pub mod pcapng;
 #[cfg(feature = "parquet")]
 pub mod series;

@@ -1,5 +1,6 @@
 //! The rows of an answer, and which flows and links belong to each.
 
+use gridhaul_data::link_trace;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Directions, Scenario};
 
@@ -31,7 +32,7 @@ impl Layout {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let mut layout = Self {
             flows: Vec::new(),
-            directions: Directions::new(scenario),
+            directions: link_trace::directions(scenario)?,
             aggregation: Topology::new(scenario)?,
             group_row: Vec::new(),
             comparisons: Vec::new(),

@@ -17,7 +17,7 @@ pub struct DirectionChange {
     /// Whether the direction works. While it does not, packets in transmission are lost, as in an
     /// outage of mode `drop`.
     pub up: Option<bool>,
-    /// The rate; replaces `rate_change` too. Must not be zero.
+    /// The rate; replaces `rate_change` and the rate of a `trace` too. Must not be zero.
     pub rate: Option<BitRate>,
     /// The propagation delay. Packets keep their order.
     pub delay: Option<Duration>,
@@ -85,7 +85,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
         if let Some(rate) = change.rate {
             self.transmitter.set_rate(rate);
-            impaired.rate_changes = None;
+            impaired.rate = None;
         }
         if let Some(delay) = change.delay {
             self.delay = delay;

@@ -295,8 +295,10 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// The paired direction carries a packet (see `load_latency`).
     #[inline]
     pub fn note_paired_use(&mut self, now: Instant) {
+        let free_at = self.transmitter.free_at();
         if let Some(impaired) = &mut self.impaired {
-            impaired.note_paired_use(now);
+            impaired.note_paired_use(now, free_at);
+            self.update_next();
         }
     }
 

@@ -7,11 +7,13 @@ use gridhaul_scenario::units::Instant;
 use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets};
 use super::attack::{AttackedPacket, Attacks};
 use super::change::Failures;
+use super::drx::Drx;
 use super::impairments::{ImpairedPacket, Impairments, Sent};
 use super::medium::MediumAccess;
-use super::rate_changes::RateChanges;
 use super::scheduler::Scheduler;
 use super::shaper::Shaper;
+use super::variable_quality::VariableQuality;
+use super::variable_rate::VariableRate;
 use super::{
     DropReason, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit, TransitOutcome,
 };
@@ -27,7 +29,11 @@ pub(super) struct ImpairedPath<P> {
     /// The shaper before the queue.
     pub(super) shaper: Option<Box<Shaper<P>>>,
     /// `None` for a direction whose rate does not change.
-    pub(super) rate_changes: Option<RateChanges>,
+    pub(super) rate: Option<VariableRate>,
+    /// Discontinuous reception of the receiving device.
+    pub(super) drx: Option<Drx>,
+    /// `None` for a direction without a trace of delays and losses.
+    pub(super) quality: Option<Box<VariableQuality>>,
     /// Failures that a caller has caused during the run (`change`).
     pub(super) failures: Failures,
     pub(super) attacks: Attacks,
@@ -56,7 +62,8 @@ impl<P: LinkPayload> ImpairedPath<P> {
             && direction.scheduler.is_none()
             && direction.active_shaper().is_none()
             && direction.compression.is_none()
-            && direction.rate_change.is_empty();
+            && direction.rate_change.is_empty()
+            && direction.drx.is_none();
         (!plain).then(|| Box::new(Self::of(direction, access, random)))
     }
 
@@ -80,14 +87,47 @@ impl<P: LinkPayload> ImpairedPath<P> {
             scheduler: Scheduler::new(direction, random).map(Box::new),
             compression: direction.compression,
             shaper: Shaper::new(direction).map(Box::new),
-            rate_changes: RateChanges::new(direction),
+            rate: VariableRate::of_changes(direction),
+            drx: direction.drx.map(|keys| Drx::new(keys, random)),
+            quality: None,
             failures: Failures::default(),
             attacks: Attacks::default(),
         }
     }
 
-    pub(super) fn note_paired_use(&mut self, now: Instant) {
+    /// The paired direction carries a packet; the transmitter is free from `free_at` on.
+    pub(super) fn note_paired_use(&mut self, now: Instant, free_at: Instant) {
         self.impairments.note_paired_use(now);
+        let Some(drx) = &mut self.drx else { return };
+        let start = self.impairments.outages.release(drx.wake(now).max(free_at));
+        if let Discipline::Dequeue(stored) = &mut self.discipline
+            && start < stored.next_dequeue()
+        {
+            stored.schedule_dequeue(start);
+        }
+    }
+
+    /// When the transmission of a packet that arrives at `now` begins if the transmitter is free
+    /// from `free_at` on.
+    pub(super) fn start_of_arrival(&self, now: Instant, free_at: Instant) -> Instant {
+        match &self.rate {
+            Some(VariableRate::Opportunities(opportunities)) => opportunities.start_of_arrival(now),
+            Some(VariableRate::Changes(_)) | None => {
+                let start = match &self.drx {
+                    Some(drx) if free_at <= now => drx.start(now),
+                    _ => free_at.max(now),
+                };
+                self.impairments.outages.release(start)
+            }
+        }
+    }
+
+    /// When the transmission of a packet that has waited begins, at the earliest at `from`.
+    pub(super) fn start_from(&self, from: Instant) -> Instant {
+        match &self.rate {
+            Some(VariableRate::Opportunities(opportunities)) => opportunities.start_from(from),
+            Some(VariableRate::Changes(_)) | None => self.impairments.outages.release(from),
+        }
     }
 
     /// Size on the link of a packet of `bytes`.
@@ -166,7 +206,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         if impaired.scheduler.is_some() {
             return self.handle_scheduled(packet);
         }
-        let started = impaired.impairments.outages.release(self.transmitter.free_at().max(now));
+        let started = impaired.start_of_arrival(now, self.transmitter.free_at());
         let waits = started > now;
         match &mut impaired.discipline {
             Discipline::Dequeue(stored) => {
@@ -235,7 +275,7 @@ impl<P: LinkPayload> LinkDirection<P> {
             }
             let free_at = self.transmitter.free_at();
             if let Some(impaired) = &mut self.impaired {
-                let next = impaired.impairments.outages.release(free_at);
+                let next = impaired.start_from(free_at);
                 if let Some(stored) = impaired.stored_mut() {
                     stored.schedule_dequeue(next);
                 }
@@ -298,10 +338,10 @@ impl<P: LinkPayload> LinkDirection<P> {
     }
 
     fn end_of_transmission(&mut self, started: Instant, bytes: u32) -> Instant {
-        let Some(impaired) = &self.impaired else { return started };
+        let Some(impaired) = &mut self.impaired else { return started };
         let outages = &impaired.impairments.outages;
-        match &impaired.rate_changes {
-            Some(rates) => rates.end_of_transmission(outages, started, bytes),
+        match &mut impaired.rate {
+            Some(rate) => rate.end_of_transmission(outages, started, bytes),
             None => outages.end_of_transmission(started, self.transmitter.charge(started, bytes)),
         }
     }
@@ -312,9 +352,17 @@ impl<P: LinkPayload> LinkDirection<P> {
         let StoredPacket { payload, bytes, offered, .. } = packet;
         let Transmission { started, sent, counted, collided } = transmission;
         self.transmitter.occupy_until(sent);
-        let lost = self.loss.loses(sent);
+        if let Some(drx) = &mut impaired.drx {
+            drx.note_reception(sent);
+        }
+        let mut lost = self.loss.loses(sent);
+        let mut delay = self.delay;
+        if let Some(quality) = &mut impaired.quality {
+            lost |= quality.loses(sent);
+            delay += quality.delay(sent);
+        }
         let ImpairedPacket { mut left, mut outcome, duplicated } =
-            impaired.impairments.apply(Sent { bytes, counted, started, sent, lost }, self.delay);
+            impaired.impairments.apply(Sent { bytes, counted, started, sent, lost }, delay);
         if collided {
             outcome = TransitOutcome::Lost(DropReason::Collision);
         }

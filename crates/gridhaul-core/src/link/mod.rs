@@ -8,10 +8,11 @@
 //! 2. **Queue**: drop-tail with a limit in packets or bytes (`queue`), active queue management
 //!    (`aqm`), or a queue for each class of packets (`scheduler`).
 //! 3. **Transmission** at the rate of the link (`transmitter`), which may change at stated times
-//!    (`rate_changes`). An outage of mode `hold` stops the transmitter, also in the middle of a
-//!    packet (`outage`).
+//!    (`rate_changes`), or at the delivery opportunities of a trace (`opportunities`). An outage of
+//!    mode `hold` stops the transmitter, also in the middle of a packet (`outage`).
 //! 4. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
-//!    Bernoulli, Gilbert–Elliott or listed losses (`loss`). The first that applies is the cause.
+//!    Bernoulli, Gilbert–Elliott or listed losses (`loss`), and those of a trace
+//!    (`variable_quality`). The first that applies is the cause.
 //! 5. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
 //! 6. **Attacks** (`attack`): packets that would arrive are dropped, delayed or altered.
 //! 7. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets,
@@ -23,6 +24,9 @@
 //! and FQ-CoDel decide on dequeue: they store packets (`aqm::StoredPackets`) until the transmitter
 //! is free, the end of each transmission is a deadline as well, and dropped packets leave as
 //! `TransitOutcome::Lost`. The same applies to schedulers.
+//!
+//! With discontinuous reception (`drx`), a packet that finds the direction idle waits for its
+//! receiver; packets are stored as with CoDel, because a packet of the device ends the wait.
 //!
 //! Directions may share a medium (`medium`): in time slots, or by contention. With contention,
 //! packets wait in the direction until the medium transmits them.
@@ -38,6 +42,7 @@ mod aqm;
 mod attack;
 mod change;
 mod direction;
+mod drx;
 mod gilbert_elliott;
 mod impaired_path;
 mod impairments;
@@ -46,7 +51,9 @@ mod load_latency;
 mod loss;
 mod loss_cause;
 mod medium;
+mod member_quality;
 mod noise;
+mod opportunities;
 mod outage;
 mod path_counters;
 mod queue;
@@ -60,8 +67,11 @@ mod set;
 mod shadowing;
 mod shaper;
 mod timed;
+mod trace;
 mod transit;
 mod transmitter;
+mod variable_quality;
+mod variable_rate;
 
 #[cfg(test)]
 mod tests;

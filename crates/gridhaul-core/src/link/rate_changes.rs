@@ -1,11 +1,11 @@
 //! Transmission at rates that change at stated times.
 
-use gridhaul_scenario::scenario::{Direction, RateSchedule};
+use gridhaul_scenario::scenario::RateSchedule;
 use gridhaul_scenario::units::Instant;
 
 use super::outage::Outages;
 
-/// The rates of a direction with `rate_change`.
+/// The rates of a direction with `rate_change` or with a trace of rates.
 #[derive(Debug, Clone)]
 pub(super) struct RateChanges(RateSchedule);
 
@@ -13,9 +13,8 @@ pub(super) struct RateChanges(RateSchedule);
 const PER_BIT: u128 = 1_000_000_000;
 
 impl RateChanges {
-    /// `None` for a direction whose rate does not change.
-    pub(super) fn new(direction: &Direction) -> Option<Self> {
-        (!direction.rate_change.is_empty()).then(|| Self(RateSchedule::of(direction)))
+    pub(super) const fn new(schedule: RateSchedule) -> Self {
+        Self(schedule)
     }
 
     /// End of the transmission of `bytes` that starts at `started`, outside a pause: rounded up to
@@ -32,7 +31,8 @@ impl RateChanges {
             let rate = u128::from(self.0.rate_at(at).as_bits_per_sec());
             let until = self.0.next_change(at).min(outages.next_pause(at));
             let possible = rate * u128::from(until.since(at).as_nanos());
-            if left <= possible {
+            // The rate of a trace may be 0.
+            if left <= possible && rate > 0 {
                 // At most the time until `until`, which has 64 bits.
                 return Instant::from_nanos(at.as_nanos() + left.div_ceil(rate) as u64);
             }
@@ -45,7 +45,7 @@ impl RateChanges {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{Outage, OutageMode, RateChange};
+    use gridhaul_scenario::scenario::{Direction, Outage, OutageMode, RateChange};
     use gridhaul_scenario::units::{BitRate, Duration};
 
     use super::*;
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_bits_that_are_left_at_a_change_have_the_new_rate() {
-        let rates = RateChanges::new(&direction()).expect("rates change");
+        let rates = RateChanges::new(RateSchedule::of(&direction()));
         // (start, bytes, end) in µs.
         let cases = [
             (0, 1_000, 1_000), // ends at the very change
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_pause_moves_the_remaining_bits_to_a_later_rate() {
-        let rates = RateChanges::new(&direction()).expect("rates change");
+        let rates = RateChanges::new(RateSchedule::of(&direction()));
         let pause = |length| {
             let (start, length) = (Duration::from_micros(900), Duration::from_micros(length));
             Outages::new(&[Outage { start, length, every: None, mode: OutageMode::Hold }])
@@ -96,11 +96,5 @@ mod tests {
         let ends = [200, 1_100]
             .map(|length| rates.end_of_transmission(&pause(length), Instant::ZERO, 1_000));
         assert_eq!(ends, [at(1_500), at(2_050)]);
-    }
-
-    #[test]
-    fn a_direction_without_changes_has_no_schedule() {
-        let plain = Direction { rate_change: Vec::new(), ..direction() };
-        assert!(RateChanges::new(&plain).is_none());
     }
 }

@@ -154,7 +154,7 @@ impl fmt::Debug for CsvRows {
 }
 
 /// The cells of a line (RFC 4180), trimmed and without quotes around them.
-fn cells(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn cells(line: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let outside = move |c: char| {
         quoted ^= c == '"';

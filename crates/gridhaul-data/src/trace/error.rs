@@ -7,8 +7,6 @@ use std::ops::Range;
 use gridhaul_scenario::scenario::SourceLocation;
 use thiserror::Error;
 
-use super::RowError;
-
 /// An error in a trace. The display text has the file, the line or row, the column, what was
 /// expected and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -18,9 +16,12 @@ pub struct TraceError {
     details: RowError,
 }
 
+/// An error without the name of the file.
+pub(crate) type RowError = Box<Details>;
+
 /// Message, remedy and location of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Details {
+pub(crate) struct Details {
     place: Option<(Unit, u64)>,
     /// The line with the invalid cell; `None` for Parquet.
     excerpt: Option<SourceLocation>,
@@ -31,7 +32,7 @@ pub(super) struct Details {
 
 /// Unit in which positions are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// Lines of a text.
     Line,
     /// Rows of a table.
@@ -53,19 +54,19 @@ impl TraceError {
         &self.details.remedy
     }
 
-    pub(super) fn new(file: &str, details: RowError) -> Self {
+    pub(crate) fn new(file: &str, details: RowError) -> Self {
         Self { file: file.to_owned(), details }
     }
 }
 
 /// An error of the whole file.
-pub(super) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> RowError {
+pub(crate) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> RowError {
     let (message, remedy) = (message.into(), remedy.into());
     Box::new(Details { place: None, excerpt: None, column: String::new(), message, remedy })
 }
 
 /// An error in a line or row; `column` may be empty.
-pub(super) fn of_cell(
+pub(crate) fn of_cell(
     unit: Unit,
     place: u64,
     column: &str,
@@ -79,7 +80,7 @@ pub(super) fn of_cell(
 
 impl Details {
     /// Adds the location of these bytes of the line.
-    pub(super) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> RowError {
+    pub(crate) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> RowError {
         if let Some((Unit::Line, number)) = self.place {
             let place = SourceLocation::of(line, cell);
             self.excerpt = Some(SourceLocation { line: number as usize, ..place });
@@ -94,12 +95,17 @@ impl Details {
 }
 
 pub(super) fn unreadable(error: &io::Error) -> RowError {
+    unreadable_file(error, "name a CSV or Parquet file")
+}
+
+/// A file that cannot be read. `otherwise` is the remedy if the reason is none of the common ones.
+pub(crate) fn unreadable_file(error: &io::Error, otherwise: &str) -> RowError {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => {
             "check the spelling; a relative path is relative to the folder of the scenario file"
         }
         io::ErrorKind::PermissionDenied => "make the file readable, for example with `chmod u+r`",
-        _ => "name a CSV or Parquet file",
+        _ => otherwise,
     };
     of_file(format!("cannot read this file: {error}"), remedy)
 }
@@ -137,7 +143,7 @@ pub(super) fn gap(unit: Unit, place: u64, column: &str) -> RowError {
 }
 
 /// Text of a file for display, truncated and without control characters.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     const SHOWN: usize = 40;
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let more = if text.chars().count() > SHOWN { "…" } else { "" };

@@ -4,8 +4,8 @@
 //! optionally `member`; other columns are ignored. Rows are sorted by time. An empty cell is an
 //! error. Only a few thousand rows of a file are in memory at a time.
 
-mod csv;
-mod error;
+pub(crate) mod csv;
+pub(crate) mod error;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod playback;
@@ -16,6 +16,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
 use gridhaul_scenario::units::Duration;
+
+use error::RowError;
 
 pub use error::TraceError;
 pub use playback::Playback;
@@ -69,9 +71,6 @@ struct RawRow {
     bytes: u64,
     member: Option<u64>,
 }
-
-/// An error without the name of the file.
-type RowError = Box<error::Details>;
 
 /// Magic number at the start of Parquet files.
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";

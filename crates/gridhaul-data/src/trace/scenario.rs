@@ -8,6 +8,7 @@ use gridhaul_scenario::scenario::{
 };
 
 use super::{TraceError, TraceLimits, TraceReader};
+use crate::link_trace;
 
 /// Reads a scenario file as [`Scenario::load`] does, then opens its traces as [`check`] does.
 ///
@@ -20,7 +21,8 @@ pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
     if diagnostics.is_empty() { Ok(file.scenario) } else { Err(file.error(diagnostics)) }
 }
 
-/// Opens the traces of all flows, at all points of a sweep, and reads the first row of each.
+/// Opens the traces of all flows, at all points of a sweep, and reads the first row of each, and
+/// reads the traces of all links.
 ///
 /// # Errors
 /// All traces that cannot be read, without locations in the scenario file.
@@ -56,7 +58,8 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut seen = BTreeSet::new();
     let mut diagnostics = Vec::new();
     for ScenarioPoint { scenario: here, .. } in all {
-        // The checks of a trace depend on its flow, so each distinct flow is checked once.
+        // The checks of a trace depend on its flow, so each distinct flow is checked once, and each
+        // distinct trace of a link.
         let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
         let checks = traced.map(|(name, flow)| {
             let limits = (
@@ -66,7 +69,11 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
             );
             format!("{name} {limits:?} {:?} {:?}", flow.load, here.folder)
         });
-        if seen.insert(checks.collect::<Vec<_>>()) {
+        let links = here.link.iter().map(|(name, link)| {
+            let traces = link.given().map(|(side, direction)| (side, &direction.trace));
+            format!("{name} {:?} {:?}", traces.collect::<Vec<_>>(), here.folder)
+        });
+        if seen.insert(checks.chain(links).collect::<Vec<_>>()) {
             for mut diagnostic in diagnostics_here(&here) {
                 // The sweep entry that sets the trace, if any.
                 if let Some(key) = scenario.swept_key(&diagnostic.key) {
@@ -87,5 +94,5 @@ fn diagnostics_here(scenario: &Scenario) -> Vec<Diagnostic> {
         let key = format!("flow.{name}.load.trace.file");
         Some(Diagnostic::new(key, error.message(), error.remedy()))
     });
-    opened.collect()
+    opened.chain(link_trace::diagnostics(scenario)).collect()
 }

@@ -2,6 +2,7 @@
 //! directions.
 
 use gridhaul_core::tcp::StackParams;
+use gridhaul_data::link_trace;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Directions, Hop, Scenario, Transport};
@@ -45,7 +46,7 @@ impl NetworkPlan {
     /// Plans the network of a scenario that is supported.
     ///
     /// # Errors
-    /// A flow without a path.
+    /// A flow without a path, or a trace of a link that cannot be read.
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let node = |name: &str| {
             scenario.node.get_index_of(name).expect("a valid scenario names nodes that it has")
@@ -80,7 +81,7 @@ impl NetworkPlan {
         // A hybrid router has the shapers of its links.
         let is_of_router = |port: &usize| routers.iter().any(|router| router.ports.contains(port));
         let shapers = shapers.filter(|(port, _)| !is_of_router(port)).collect();
-        let directions = Directions::new(scenario);
+        let directions = link_trace::directions(scenario)?;
         let proxies = proxies::proxies(scenario, &ports)?;
         let frames = None;
         Ok(Self {

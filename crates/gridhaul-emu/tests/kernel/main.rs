@@ -6,6 +6,7 @@ mod connections;
 mod corruption;
 mod fragments;
 mod link;
+mod link_trace;
 mod load;
 mod medium;
 #[path = "../pair/mod.rs"]

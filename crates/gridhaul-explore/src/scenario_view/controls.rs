@@ -104,19 +104,22 @@ struct DirectionKeys<'a> {
 
 impl DirectionKeys<'_> {
     fn controls(&self, direction: &Direction) -> Vec<Control> {
+        let mut controls = Vec::new();
         let rate = direction.rate.as_bits_per_sec() as f64;
-        let mut controls = vec![self.control(
-            "rate",
-            "rate",
-            Values::Quantity {
-                quantity: Quantity::BitRate,
-                value: Some(rate),
-                text: direction.rate.to_string(),
-                min: 1e4_f64.min(rate),
-                max: 1e8_f64.max(rate),
-                settings: vec![self.setting("rate")],
-            },
-        )];
+        if !direction.has_measured_rate() {
+            controls.push(self.control(
+                "rate",
+                "rate",
+                Values::Quantity {
+                    quantity: Quantity::BitRate,
+                    value: Some(rate),
+                    text: direction.rate.to_string(),
+                    min: 1e4_f64.min(rate),
+                    max: 1e8_f64.max(rate),
+                    settings: vec![self.setting("rate")],
+                },
+            ));
+        }
         let delay = direction.delay.as_secs_f64();
         controls.push(self.control(
             "delay",

@@ -288,8 +288,8 @@ metrics! {
     Utilisation "utilisation_ratio" "utilisation" "" Link
         "Share of the measured time in which the link was transmitting, including headers and \
          excluding outages with mode `hold`. Bytes count when they are transmitted, also those of \
-         packets that arrive after the measured time. With `rate_change`, the share of the bits \
-         that the link could have transmitted.";
+         packets that arrive after the measured time. With `rate_change` and `trace`, the share of \
+         the bits that the link could have transmitted.";
     PacketsIn "packets_in_count" "packets in" "" Link
         "Packets that arrived at the queue of this direction.";
     PacketsOut "packets_out_count" "packets out" "" Link
@@ -297,7 +297,8 @@ metrics! {
     DropsQueue "drops_queue_count" "dropped, queue full" "" Link
         "Packets dropped because the queue was full.";
     DropsLoss "drops_loss_count" "random loss" "" Link
-        "Packets lost by `loss`, and on a medium with `csma_ca` by `attempts` collisions.";
+        "Packets lost by `loss` or by the losses of a `trace`, and on a medium with `csma_ca` by \
+         `attempts` collisions.";
     DropsShadowing "drops_shadowing_count" "lost to shadowing" "" Link
         "Packets lost by `shadowing`.";
     DropsNoise "drops_noise_count" "lost to noise" "" Link

@@ -1,7 +1,7 @@
 //! Numbers of the link directions, one for each member of a group, in the order of the file.
 
-use super::{Diagnostic, Direction, Hop, Scenario};
-use crate::units::BitRate;
+use super::{Diagnostic, Direction, Hop, LinkTraceContent, Scenario};
+use crate::units::{BitRate, Instant};
 
 /// Numbers for the directions of all links. Equal directions, those of the members of a group,
 /// share a row of the answer.
@@ -11,6 +11,8 @@ pub struct Directions {
     rows: Vec<(String, u64)>,
     /// Mean rate of the directions of each row over the measured time.
     rates: Vec<BitRate>,
+    /// Content of the trace of the directions of each row; empty if no traces have been read.
+    traces: Vec<Option<LinkTraceContent>>,
     /// Row of each direction.
     row_of: Vec<u32>,
     /// Name and number of equal directions of the row of each class of a scheduler.
@@ -24,13 +26,27 @@ pub struct Directions {
 }
 
 impl Directions {
-    /// Numbers the directions of a scenario.
+    /// Numbers the directions of a scenario. Traces of links are not read: the mean rate of such a
+    /// direction is 0.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        let rates = Self::keys(scenario).map(|direction| direction.mean_rate(scenario)).collect();
+        Self::with_traces(scenario, Vec::new())
+    }
+
+    /// Numbers the directions of a scenario, with the content of the trace of each row.
+    #[must_use]
+    pub fn with_traces(scenario: &Scenario, traces: Vec<Option<LinkTraceContent>>) -> Self {
+        let [start, end] = [scenario.warmup, scenario.duration].map(|time| Instant::ZERO + time);
+        let rates = Self::keys(scenario).enumerate().map(|(row, direction)| {
+            match traces.get(row).and_then(Option::as_ref) {
+                Some(trace) => trace.mean_rate(start, end),
+                None => direction.mean_rate(scenario),
+            }
+        });
         let mut numbered = Self {
             rows: Vec::new(),
-            rates,
+            rates: rates.collect(),
+            traces,
             row_of: Vec::new(),
             class_rows: Vec::new(),
             class_rates: Vec::new(),
@@ -97,10 +113,22 @@ impl Directions {
     }
 
     /// Mean rate of the directions of each row over the measured time; it differs from `rate` with
-    /// `rate_change` only.
+    /// `rate_change`, `trace` and `quality` only.
     #[must_use]
     pub fn rates(&self) -> &[BitRate] {
         &self.rates
+    }
+
+    /// Content of the trace of the directions of a row, if it has been read.
+    #[must_use]
+    pub fn trace(&self, row: usize) -> Option<&LinkTraceContent> {
+        self.traces.get(row)?.as_ref()
+    }
+
+    /// Content of the trace of the direction of this name, if it has been read.
+    #[must_use]
+    pub fn trace_of(&self, name: &str) -> Option<&LinkTraceContent> {
+        self.trace(self.rows.iter().position(|(row, _)| row == name)?)
     }
 
     /// Row of each direction.
@@ -123,8 +151,8 @@ impl Directions {
         scenario.link.values().flat_map(|link| [link.forward(), link.reverse()]).flatten()
     }
 
-    /// For each direction, the directions whose latency depends on whether it is in use
-    /// (`load_latency.paired_with`).
+    /// For each direction, the directions whose latency depends on whether it is in use: those with
+    /// `load_latency.paired_with`, and those with `drx` on the same link.
     ///
     /// # Errors
     /// `paired_with` names a direction that does not exist; a valid scenario has none.
@@ -146,6 +174,21 @@ impl Directions {
             let own: Vec<u32> = of_row(row).collect();
             for (index, direction) in of_row(other).enumerate() {
                 paired[direction as usize].push(own[index.min(own.len() - 1)]);
+            }
+        }
+        for (link, first) in scenario.link.values().zip(&self.first) {
+            let sides = [link.forward(), link.reverse()].map(|side| side.and_then(|side| side.drx));
+            let members = scenario.link_members(link);
+            if let [Some(forward), Some(reverse)] = *first {
+                for member in 0..members {
+                    let [forward, reverse] = [forward, reverse].map(|first| first + member);
+                    if sides[0].is_some() {
+                        paired[reverse as usize].push(forward);
+                    }
+                    if sides[1].is_some() {
+                        paired[forward as usize].push(reverse);
+                    }
+                }
             }
         }
         Ok(paired)

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::link_quality::LinkQuality;
+use super::link_trace::LinkTrace;
 use super::power_line::DirectionTable;
 use super::rate_change::RateChange;
 use super::route_change::RouteChange;
 use super::{
-    Aqm, Compression, GilbertElliott, Noise, Outage, PowerLine, Scheduler, Shadowing, Shaper,
+    Aqm, Compression, Drx, GilbertElliott, Noise, Outage, PowerLine, Scheduler, Shadowing, Shaper,
 };
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
@@ -45,9 +47,11 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[serde(bound(serialize = "Rate: Serialize + Default + PartialEq, Delay: Serialize"))]
 #[cfg_attr(any(test, feature = "schema"), schemars(rename = "Direction"))]
 pub struct Direction<Rate = BitRate, Delay = Duration> {
-    /// Transmission rate. Required, except with `power_line`.
+    /// Transmission rate. Required, except with `power_line`, `trace` and `quality`.
+    #[serde(skip_serializing_if = "is_unset")]
     pub rate: Rate,
     /// Propagation delay, from the end of a packet's transmission to its arrival. Absent: 0 s, or
     /// the delay of the `power_line`.
@@ -55,6 +59,12 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Changes of the rate at stated times; before the first one the direction has `rate`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_change: Vec<RateChange>,
+    /// File with the rate over time, instead of `rate`; in CSV, delay and loss as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<LinkTrace>,
+    /// Distribution of rate, loss and delay over the members of a group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<LinkQuality>,
     /// Largest IP packet (MTU). Larger datagrams are divided into fragments, each of which may be
     /// lost (RFC 791, section 3.2): by their sender, and with IPv4 by routers as well. Segments of
     /// TCP must fit. Absent: no limit.
@@ -107,6 +117,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Compression and encapsulation of packets before the queue of the link, as by a VPN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// Discontinuous reception of the receiving device, as in mobile networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drx: Option<Drx>,
     /// Traffic shaper at the sending node, before the queue of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
@@ -220,6 +233,11 @@ pub struct LoadLatency {
 const fn is_false(value: &bool) -> bool {
     !*value
 }
+
+/// Whether a direction has no rate of its own: one with a trace or with quantiles of the rate.
+fn is_unset<Rate: Default + PartialEq>(rate: &Rate) -> bool {
+    *rate == Rate::default()
+}
 const fn default_queue() -> QueueLimit {
     QueueLimit::Packets(100)
 }
@@ -267,7 +285,7 @@ impl Link {
         self.reverse.as_ref().or(self.both.as_ref())
     }
     /// The directions that are given, with their keys.
-    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
         let all = [("both", &self.both), ("forward", &self.forward), ("reverse", &self.reverse)];
         all.into_iter().filter_map(|(key, direction)| Some((key, direction.as_ref()?)))
     }
@@ -279,12 +297,20 @@ impl Direction {
     pub fn active_shaper(&self) -> Option<&Shaper> {
         self.shaper.as_ref().filter(|shaper| shaper.on)
     }
+    /// Whether the rate is that of a trace, or different for each member.
+    #[must_use]
+    pub fn has_measured_rate(&self) -> bool {
+        let has_quantiles = |quality: &LinkQuality| !quality.rate.is_empty();
+        self.trace.is_some() || self.quality.as_ref().is_some_and(has_quantiles)
+    }
     /// A direction without impairments, with the default queue.
     #[must_use]
     pub const fn new(rate: BitRate, delay: Duration) -> Self {
         Self {
             rate,
             rate_change: Vec::new(),
+            trace: None,
+            quality: None,
             delay,
             mtu: None,
             queue: default_queue(),
@@ -302,6 +328,7 @@ impl Direction {
             outage: Vec::new(),
             load_latency: None,
             compression: None,
+            drx: None,
             shaper: None,
         }
     }
@@ -313,6 +340,8 @@ impl DirectionTable {
         Direction {
             rate: self.rate.unwrap_or(rate),
             rate_change: self.rate_change,
+            trace: self.trace,
+            quality: self.quality,
             delay: self.delay.unwrap_or(delay),
             mtu: self.mtu,
             queue: self.queue,
@@ -330,6 +359,7 @@ impl DirectionTable {
             outage: self.outage,
             load_latency: self.load_latency,
             compression: self.compression,
+            drx: self.drx,
             shaper: self.shaper,
         }
     }

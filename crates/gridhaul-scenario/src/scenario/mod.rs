@@ -7,6 +7,7 @@ mod check;
 mod compression;
 mod connection;
 mod directions;
+mod drx;
 mod dscp;
 mod ecmp;
 mod end_of_run;
@@ -18,6 +19,8 @@ mod hybrid_router;
 mod ip;
 mod line_noise;
 mod link;
+mod link_quality;
+mod link_trace;
 mod load;
 mod loss_classifier;
 mod medium;
@@ -57,6 +60,7 @@ pub use connection::{
     AcceptLimits, ConnectionPolicy, LOCAL_PORTS, Reconnect, Tls, TlsResumption, TlsVersion,
 };
 pub use directions::{Directions, assigned_member};
+pub use drx::Drx;
 pub use dscp::Dscp;
 pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, in_toml_terms, read_file, read_text};
@@ -66,6 +70,10 @@ pub use hybrid_router::{HybridRouter, HybridRouterClass, OpeningSide};
 pub use ip::IpVersion;
 pub use line_noise::{Noise, NoiseTiming, Shadowing};
 pub use link::{Direction, Jitter, JitterShape, Link, LoadLatency, Loss, PACKET_MAX, Reorder};
+pub use link_quality::LinkQuality;
+pub use link_trace::{
+    Deliveries, LinkStep, LinkSteps, LinkTrace, LinkTraceContent, MahimahiTrace, StepTrace,
+};
 pub use load::{
     Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
 };

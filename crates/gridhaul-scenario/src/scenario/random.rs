@@ -2,8 +2,8 @@
 
 use super::{
     Aqm, Attack, AttackAction, Burst, ChannelTransitions, DelayAttack, Direction, Flow,
-    GilbertElliott, Load, LoadLatency, Loss, Medium, Node, Noise, OnOff, Periodic, Poisson,
-    Profile, Reorder, Scenario, Shadowing, Stack, Transport,
+    GilbertElliott, LinkTrace, Load, LoadLatency, Loss, Medium, Node, Noise, OnOff, Periodic,
+    Poisson, Profile, Reorder, Scenario, Shadowing, Stack, Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -72,6 +72,8 @@ impl Direction {
         let Self {
             rate: _,
             rate_change: _,
+            trace,
+            quality,
             delay: _,
             mtu: _,
             queue: _,
@@ -89,6 +91,7 @@ impl Direction {
             outage: _,
             load_latency,
             compression: _,
+            drx,
             shaper: _,
         } = self;
         let of_packets = [duplicate, corrupt, corrupt_undetected];
@@ -96,6 +99,10 @@ impl Direction {
         let mut managed = aqm.iter().chain(of_classes.filter_map(|class| class.aqm.as_ref()));
         managed.any(|aqm| aqm.is_random(shares_queues))
             || loss.as_ref().is_some_and(Loss::is_random)
+            || quality.is_some()
+            || drx.is_some()
+            // The file may have losses, but is not read here.
+            || matches!(trace, Some(LinkTrace::Steps(_)))
             || shadowing.as_ref().is_some_and(Shadowing::is_random)
             || noise.iter().any(Noise::is_random)
             || jitter.is_some_and(|jitter| !jitter.size.is_zero())

@@ -1,8 +1,10 @@
 //! Rates of a direction that change at stated times.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, Scenario};
+use super::{Direction, LinkQuality, LinkSteps, Scenario};
 use crate::units::{BitRate, Duration, Instant};
 
 /// A change of the rate at a stated time, as of a modem that adapts to its line. A packet in
@@ -23,8 +25,19 @@ pub struct RateChange {
 }
 
 /// The rate of a direction as a function of time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RateSchedule {
+#[derive(Debug, Clone)]
+pub struct RateSchedule(Rates);
+
+#[derive(Debug, Clone)]
+enum Rates {
+    Changes(RateChanges),
+    /// The steps of a trace.
+    Steps(Arc<LinkSteps>),
+}
+
+/// The rates of a direction with `rate_change`.
+#[derive(Debug, Clone)]
+struct RateChanges {
     initial: BitRate,
     changes: Vec<RateChange>,
 }
@@ -33,30 +46,44 @@ impl RateSchedule {
     /// Largest number of changes of a direction in a run: more are probably typing errors.
     pub const CHANGES_MAX: u64 = 10_000_000;
 
-    /// The schedule of a direction.
+    /// The schedule of a direction without a trace.
     #[must_use]
     pub fn of(direction: &Direction) -> Self {
-        Self { initial: direction.rate, changes: direction.rate_change.clone() }
+        let (initial, changes) = (direction.rate, direction.rate_change.clone());
+        Self(Rates::Changes(RateChanges { initial, changes }))
+    }
+
+    /// The schedule of a trace.
+    #[must_use]
+    pub const fn of_steps(steps: Arc<LinkSteps>) -> Self {
+        Self(Rates::Steps(steps))
     }
 
     /// The rate at a time: that of the latest change so far.
     #[must_use]
     pub fn rate_at(&self, at: Instant) -> BitRate {
-        let latest = self.changes.iter().filter_map(|change| Some((change.latest(at)?, change)));
-        // Of several maxima, `max_by_key` returns the last one.
-        latest.max_by_key(|(time, _)| *time).map_or(self.initial, |(_, change)| change.rate)
+        match &self.0 {
+            Rates::Changes(rates) => rates.rate_at(at),
+            Rates::Steps(steps) => steps.at(at).rate,
+        }
     }
 
     /// The first change after a time; [`Instant::NEVER`] if there is none.
     #[must_use]
     pub fn next_change(&self, after: Instant) -> Instant {
-        self.changes.iter().map(|change| change.next(after)).min().unwrap_or(Instant::NEVER)
+        match &self.0 {
+            Rates::Changes(rates) => rates.next_change(after),
+            Rates::Steps(steps) => steps.next_change(after),
+        }
     }
 
     /// The largest rate.
     #[must_use]
     pub fn rate_max(&self) -> BitRate {
-        self.changes.iter().map(|change| change.rate).fold(self.initial, BitRate::max)
+        match &self.0 {
+            Rates::Changes(rates) => rates.rate_max(),
+            Rates::Steps(steps) => steps.rate_max(),
+        }
     }
 
     /// The mean rate from `start` to `end`.
@@ -70,7 +97,24 @@ impl RateSchedule {
             at = until;
         }
         let span = u128::from(end.since(start).as_nanos());
-        bits.checked_div(span).map_or(self.initial, |mean| BitRate::from_bits_per_sec(mean as u64))
+        let mean = bits.checked_div(span).map(|mean| BitRate::from_bits_per_sec(mean as u64));
+        mean.unwrap_or_else(|| self.rate_at(start))
+    }
+}
+
+impl RateChanges {
+    fn rate_at(&self, at: Instant) -> BitRate {
+        let latest = self.changes.iter().filter_map(|change| Some((change.latest(at)?, change)));
+        // Of several maxima, `max_by_key` returns the last one.
+        latest.max_by_key(|(time, _)| *time).map_or(self.initial, |(_, change)| change.rate)
+    }
+
+    fn next_change(&self, after: Instant) -> Instant {
+        self.changes.iter().map(|change| change.next(after)).min().unwrap_or(Instant::NEVER)
+    }
+
+    fn rate_max(&self) -> BitRate {
+        self.changes.iter().map(|change| change.rate).fold(self.initial, BitRate::max)
     }
 }
 
@@ -105,11 +149,13 @@ impl RateChange {
 }
 
 impl Direction {
-    /// Mean rate over the measured time of a scenario.
+    /// Mean rate over the measured time of a scenario, of all members; 0 with a trace, which is a
+    /// file.
     #[must_use]
     pub fn mean_rate(&self, scenario: &Scenario) -> BitRate {
         if self.rate_change.is_empty() {
-            return self.rate;
+            let quality = self.quality.as_ref().and_then(LinkQuality::mean_rate);
+            return quality.unwrap_or(self.rate);
         }
         let [start, end] = [scenario.warmup, scenario.duration].map(|time| Instant::ZERO + time);
         RateSchedule::of(self).mean_rate(start, end)
@@ -130,7 +176,7 @@ mod tests {
 
     fn schedule(changes: &[RateChange]) -> RateSchedule {
         let initial = BitRate::from_bits_per_sec(100_000);
-        RateSchedule { initial, changes: changes.to_vec() }
+        RateSchedule(Rates::Changes(RateChanges { initial, changes: changes.to_vec() }))
     }
 
     fn at(secs: u64) -> Instant {

@@ -1,10 +1,13 @@
 //! Checks rates that change, and losses by attenuation and noise.
 
+use std::sync::Arc;
+
 use gridhaul_core::link::{DropReason, PacketTransit, TransitOutcome};
-use gridhaul_scenario::scenario::{Direction, RateSchedule};
+use gridhaul_scenario::scenario::{Direction, LinkTraceContent, RateSchedule};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::LinkRule;
+use super::opportunities::OpportunityCheck;
 
 /// Checks that changing rates permit each transmission, and the reported causes of losses. During a
 /// coherence interval the attenuation is constant, so either all packets that start in it are lost
@@ -13,8 +16,12 @@ use super::LinkRule;
 pub(super) struct ChannelCheck {
     has_shadowing: bool,
     has_noise: bool,
-    /// The rates of a direction with `rate_change`.
+    /// The rates of a direction with `rate_change` or a trace of rates.
     rates: Option<RateSchedule>,
+    /// The opportunities of a direction with such a trace.
+    opportunities: Option<OpportunityCheck>,
+    /// Whether packets leave in the order of their transmission.
+    in_order: bool,
     /// Coherence time of the shadowing.
     coherence: Duration,
     /// The interval of the previous packet, and whether shadowing lost it.
@@ -23,11 +30,27 @@ pub(super) struct ChannelCheck {
 
 impl ChannelCheck {
     /// `None` for a direction of constant rate without shadowing and noise.
-    pub(super) fn new(direction: &Direction) -> Option<Self> {
+    pub(super) fn new(
+        direction: &Direction,
+        trace: Option<&LinkTraceContent>,
+        in_order: bool,
+    ) -> Option<Self> {
         let (shadowing, has_noise) = (direction.shadowing, !direction.noise.is_empty());
         let has_changes = !direction.rate_change.is_empty();
-        (shadowing.is_some() || has_noise || has_changes).then(|| Self {
-            rates: has_changes.then(|| RateSchedule::of(direction)),
+        let (rates, opportunities) = match trace {
+            Some(LinkTraceContent::Steps(steps)) => {
+                (Some(RateSchedule::of_steps(Arc::clone(steps))), None)
+            }
+            Some(LinkTraceContent::Deliveries(deliveries)) => {
+                (None, Some(OpportunityCheck::new(Arc::clone(deliveries))))
+            }
+            None => (has_changes.then(|| RateSchedule::of(direction)), None),
+        };
+        let is_variable = rates.is_some() || opportunities.is_some();
+        (shadowing.is_some() || has_noise || is_variable).then(|| Self {
+            rates,
+            opportunities,
+            in_order,
             has_shadowing: shadowing.is_some(),
             has_noise,
             coherence: shadowing.and_then(|shadowing| shadowing.coherence).unwrap_or(Duration::MAX),
@@ -41,6 +64,11 @@ impl ChannelCheck {
             && !permits(rates, transit)
         {
             return Err(LinkRule::TransmissionTooShort);
+        }
+        if let Some(opportunities) = &mut self.opportunities
+            && !is_dropped_by_queue(transit)
+        {
+            opportunities.check(transit, self.in_order)?;
         }
         let is_lost = match transit.outcome {
             TransitOutcome::Lost(DropReason::Shadowing) => true,
@@ -69,11 +97,15 @@ impl ChannelCheck {
     }
 }
 
+/// Whether the queue dropped a packet, which was then never transmitted.
+const fn is_dropped_by_queue<P>(transit: &PacketTransit<P>) -> bool {
+    matches!(transit.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue())
+}
+
 /// Whether the rates permit the transmission of a packet in its time. Times are whole nanoseconds,
-/// so that the last bits may lack a nanosecond. A packet that the queue dropped was never
-/// transmitted.
+/// so that the last bits may lack a nanosecond.
 fn permits<P>(rates: &RateSchedule, transit: &PacketTransit<P>) -> bool {
-    if matches!(transit.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue()) {
+    if is_dropped_by_queue(transit) {
         return true;
     }
     let mut possible = u128::from(rates.rate_max().as_bits_per_sec());

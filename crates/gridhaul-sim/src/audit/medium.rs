@@ -74,7 +74,7 @@ mod tests {
     /// The use by a direction that transmits one packet of 1 ms.
     fn use_of(outcome: TransitOutcome) -> MediumUse {
         let rate = BitRate::from_bits_per_sec(80_000);
-        let mut audit = LinkAudit::new(&Direction::new(rate, Duration::ZERO));
+        let mut audit = LinkAudit::new(&Direction::new(rate, Duration::ZERO), None);
         audit.observe_medium();
         let (start, end) = (Instant::ZERO, Instant::ZERO + Duration::from_millis(1));
         let times = PacketTransit {

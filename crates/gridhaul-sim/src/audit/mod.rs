@@ -9,6 +9,7 @@ mod aggregator;
 mod channel;
 mod managed_queue;
 mod medium;
+mod opportunities;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ mod transmitter;
 mod violation;
 
 use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
-use gridhaul_scenario::scenario::{Direction, RateSchedule};
+use gridhaul_scenario::scenario::{Direction, LinkTraceContent};
 use gridhaul_scenario::units::Instant;
 
 pub(crate) use aggregator::AggregatorAudit;
@@ -63,16 +64,17 @@ pub(crate) struct LinkTotals {
 }
 
 impl LinkAudit {
-    pub(crate) fn new(direction: &Direction) -> Self {
+    pub(crate) fn new(direction: &Direction, trace: Option<&LinkTraceContent>) -> Self {
+        let in_order = direction.reorder.is_none() && direction.duplicate.is_none();
         Self {
             delay: direction.delay.as_nanos(),
-            in_order: direction.reorder.is_none() && direction.duplicate.is_none(),
+            in_order,
             is_attacked: false,
             left: 0,
-            transmitter: TransmitterCheck::new(RateSchedule::of(direction).rate_max()),
+            transmitter: TransmitterCheck::of(direction, trace),
             queue: QueueCheck::new(direction.queue),
             managed_queue: ManagedQueueCheck::new(direction).map(Box::new),
-            channel: ChannelCheck::new(direction).map(Box::new),
+            channel: ChannelCheck::new(direction, trace, in_order).map(Box::new),
             medium_use: None,
             violation: None,
         }

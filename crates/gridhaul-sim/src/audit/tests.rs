@@ -1,8 +1,11 @@
 //! Each check gets a forged packet that it alone must reject.
 
+use std::sync::Arc;
+
 use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{
-    Aqm, Codel, Direction, FqCodel, Noise, NoiseTiming, RateChange, Reorder, Shadowing,
+    Aqm, Codel, Deliveries, Direction, FqCodel, LinkTraceContent, Noise, NoiseTiming, RateChange,
+    Reorder, Shadowing,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Duration, Instant, Probability, QueueLimit,
@@ -37,7 +40,7 @@ fn audit<P: LinkPayload>(
     direction: &Direction,
     packets: &[PacketTransit<P>],
 ) -> Result<(), Violation> {
-    let mut link_audit = LinkAudit::new(direction);
+    let mut link_audit = LinkAudit::new(direction, None);
     let mut accepted: Vec<_> = packets.iter().map(|p| (p.offered, p.bytes)).collect();
     accepted.sort_unstable();
     accepted.into_iter().for_each(|(offered, bytes)| link_audit.on_accepted(offered, bytes));
@@ -81,7 +84,7 @@ fn times_out_of_order_are_found() {
         assert_violation(&of_times(&direction(UNLIMITED), &[times]), expected);
     }
     // A packet is reported before it leaves.
-    let mut link_audit = LinkAudit::new(&direction(UNLIMITED));
+    let mut link_audit = LinkAudit::new(&direction(UNLIMITED), None);
     link_audit.on_transit(Instant::from_nanos(4_332), &transit([0, 0, 3_333, 4_333]));
     let totals = LinkTotals { offered: 1, refused: 0, copies: 0, inside: 0 };
     assert_violation(&link_audit.finish(totals), expected);
@@ -200,7 +203,7 @@ fn reordered_packets_are_checked_individually() {
 #[test]
 fn packets_are_conserved() {
     let finish = |totals| {
-        let mut link_audit = LinkAudit::new(&direction(UNLIMITED));
+        let mut link_audit = LinkAudit::new(&direction(UNLIMITED), None);
         let first = transit([0, 0, 3_334, 4_334]);
         link_audit.on_transit(first.left, &first);
         link_audit
@@ -287,7 +290,7 @@ fn a_dropped_packet_was_accepted_and_not_transmitted() {
         let late = PacketTransit { left: Instant::from_nanos(6_000), ..dropped };
         let expected = "a packet that the queue dropped was transmitted";
         assert_violation(&audit(&direction, &[late]), expected);
-        let mut link_audit = LinkAudit::new(&direction);
+        let mut link_audit = LinkAudit::new(&direction, None);
         link_audit.on_accepted(dropped.offered, 11);
         link_audit.on_transit(dropped.left, &dropped);
         let totals = LinkTotals { offered: 1, refused: 0, copies: 0, inside: 0 };
@@ -330,4 +333,30 @@ fn losses_by_attenuation_and_noise_have_a_cause() {
         &audit(&shadowing, &pair),
         "packets of one coherence interval were both lost by attenuation and delivered",
     );
+}
+
+#[test]
+fn packets_use_the_opportunities_of_a_trace() {
+    // Opportunities at 1 and 3 ms, and 1 ms of propagation.
+    let deliveries = Deliveries::new(vec![1, 3], false).map(Arc::new).expect("a trace");
+    let trace = LinkTraceContent::Deliveries(deliveries);
+    let slow = Direction { delay: Duration::from_millis(1), ..direction(UNLIMITED) };
+    let audited = |packets: &[(Times, u32)]| {
+        let mut link_audit = LinkAudit::new(&slow, Some(&trace));
+        for &(times, bytes) in packets {
+            let times = times.map(|tenths| tenths * 100_000);
+            let transit = PacketTransit { bytes, ..transit(times) };
+            link_audit.on_transit(transit.left, &transit);
+        }
+        let offered = packets.len() as u64;
+        link_audit.finish(LinkTotals { offered, refused: 0, copies: 0, inside: 0 })
+    };
+    let shared = [([0, 10, 10, 20], 700), ([0, 10, 10, 20], 796), ([0, 30, 30, 40], 1_500)];
+    assert_eq!(audited(&shared), Ok(()));
+    let no_opportunity = "a packet was transmitted without a delivery opportunity";
+    assert_violation(&audited(&[([0, 10, 11, 21], 100)]), no_opportunity);
+    assert_violation(&audited(&[([0, 9, 10, 20], 100)]), no_opportunity);
+    let too_fast = "a packet was transmitted faster than the rate";
+    assert_violation(&audited(&[([0, 10, 10, 20], 1_501)]), too_fast);
+    assert_violation(&audited(&[([0, 10, 10, 20], 1_000), ([0, 10, 10, 20], 497)]), too_fast);
 }

@@ -1,5 +1,8 @@
 //! Checks that no transmitter exceeds its rate.
 
+use std::sync::Arc;
+
+use gridhaul_scenario::scenario::{Direction, LinkTraceContent, RateSchedule};
 use gridhaul_scenario::units::{BitRate, Instant};
 
 use super::LinkRule;
@@ -22,7 +25,19 @@ pub(super) struct TransmitterCheck {
 }
 
 impl TransmitterCheck {
-    pub(super) const fn new(rate: BitRate) -> Self {
+    /// A check of the largest rate of a direction. Packets take no time at a delivery opportunity,
+    /// which another check examines.
+    pub(super) fn of(direction: &Direction, trace: Option<&LinkTraceContent>) -> Self {
+        Self::new(match trace {
+            None => RateSchedule::of(direction).rate_max(),
+            Some(LinkTraceContent::Steps(steps)) => {
+                RateSchedule::of_steps(Arc::clone(steps)).rate_max()
+            }
+            Some(LinkTraceContent::Deliveries(_)) => BitRate::from_bits_per_sec(u64::MAX),
+        })
+    }
+
+    const fn new(rate: BitRate) -> Self {
         let rate = rate.as_bits_per_sec();
         Self { rate, free_at: Instant::ZERO, deficit: 0, bytes: 0, whole_nanos: 0, remainder: 0 }
     }

@@ -162,6 +162,9 @@ pub enum LinkRule {
     /// The transmission was shorter than the rate allows.
     #[error("a packet was transmitted faster than the rate")]
     TransmissionTooShort,
+    /// The transmission began or ended between two delivery opportunities of a trace.
+    #[error("a packet was transmitted without a delivery opportunity")]
+    NoOpportunity,
     /// Transmissions overlapped.
     #[error("two packets were transmitted at the same time")]
     TransmissionsOverlap,

@@ -255,7 +255,7 @@ fn links(
             None
         });
         let tap = tapped.then(|| Box::new(Tap::new(name, addresses.clone(), file)));
-        Observer { audit: LinkAudit::new(keys), tap }
+        Observer { audit: LinkAudit::new(keys, layout.directions.trace_of(name)), tap }
     };
     let mut links = LinkSet::of_scenario(scenario, &layout.directions, replication, observer)
         .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;

@@ -3,7 +3,7 @@
 use gridhaul_core::tcp::StackParams;
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::scenario::{Flow, Hop, Load, Scenario, Transport};
-use gridhaul_scenario::units::QueueLimit;
+use gridhaul_scenario::units::{BitRate, QueueLimit};
 
 /// Quantities that determine the run time and memory of a run. They are floating-point numbers, so
 /// that products of counts do not overflow.
@@ -140,8 +140,17 @@ pub(super) fn backlog(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
 fn capacity(scenario: &Scenario, hop: Hop) -> f64 {
     let members =
         scenario.link.get_index(hop.link).map_or(1, |(_, link)| scenario.link_members(link));
-    hop.direction(scenario).rate.as_bits_per_sec() as f64 * f64::from(members)
+    let direction = hop.direction(scenario);
+    let rate = match direction.trace {
+        None => direction.mean_rate(scenario),
+        Some(_) => RATE_OF_TRACE,
+    };
+    rate.as_bits_per_sec() as f64 * f64::from(members)
 }
+
+/// Assumed rate of a link with a trace, whose file is not read for an estimate: that of a good
+/// radio link.
+const RATE_OF_TRACE: BitRate = BitRate::from_bits_per_sec(50_000_000);
 
 /// Messages of a connection within a time, and the bytes of each; infinite for greedy loads.
 fn offered(load: &Load, seconds: f64) -> (f64, f64) {

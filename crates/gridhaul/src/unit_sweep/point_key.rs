@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
-use gridhaul_scenario::scenario::{Load, Scenario};
+use gridhaul_scenario::scenario::{Link, Load, Scenario};
 use sha2::{Digest, Sha256};
 
 /// Version of the program and, in a build from the repository, a hash of the sources of the
@@ -34,12 +34,16 @@ impl PointKeys {
     /// A trace cannot be read.
     pub(super) fn of(&self, scenario: &Scenario) -> anyhow::Result<PointKey> {
         let mut context = format!("sim\n{PROGRAM}\n");
-        for flow in scenario.flow.values() {
-            if let Load::Trace(trace) = &flow.load {
-                let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());
-                context += &self.trace(&folder.join(&trace.file))?;
-                context.push('\n');
-            }
+        let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());
+        let flows = scenario.flow.values().filter_map(|flow| match &flow.load {
+            Load::Trace(trace) => Some(trace.file.as_str()),
+            _ => None,
+        });
+        let directions = scenario.link.values().flat_map(Link::given);
+        let links = directions.filter_map(|(_, direction)| Some(direction.trace.as_ref()?.file()));
+        for file in flows.chain(links) {
+            context += &self.trace(&folder.join(file))?;
+            context.push('\n');
         }
         let digest = scenario.results_sha256(&context);
         let mut key = [0; 16];

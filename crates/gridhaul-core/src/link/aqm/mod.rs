@@ -64,6 +64,10 @@ impl<P: super::LinkPayload> Discipline<P> {
     /// The discipline of a direction whose transmitter dequeues.
     pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Self {
         match &direction.aqm {
+            // A packet of the receiver may end the wait of packets, so that it is not known.
+            None if direction.drx.is_some() => {
+                Self::Dequeue(StoredPackets::drop_tail(direction.queue))
+            }
             None => Self::DropTail,
             Some(Aqm::Red(red)) => {
                 Self::Enqueue(EnqueueAqm::Red(Red::new(red, direction.rate, random.stream("red"))))

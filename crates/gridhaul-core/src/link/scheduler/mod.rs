@@ -180,9 +180,9 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// [`handle_packet`](Self::handle_packet) for a direction with a scheduler.
     pub(super) fn handle_scheduled(&mut self, packet: StoredPacket<P>) -> Result<(), DropReason> {
         let now = packet.offered;
-        let free_at = self.transmitter.free_at().max(now);
+        let free_at = self.transmitter.free_at();
         let Some(impaired) = &mut self.impaired else { return Ok(()) };
-        let free_at = impaired.impairments.outages.release(free_at);
+        let free_at = impaired.start_of_arrival(now, free_at);
         if let Some(scheduler) = &mut impaired.scheduler {
             scheduler.push(packet, free_at)?;
         }
@@ -209,7 +209,7 @@ impl<P: LinkPayload> LinkDirection<P> {
                 Err(tokens_at) => tokens_at,
             };
             let Some(impaired) = &mut self.impaired else { return };
-            let next = impaired.impairments.outages.release(next);
+            let next = impaired.start_from(next);
             if let Some(scheduler) = &mut impaired.scheduler {
                 scheduler.schedule_dequeue(next);
             }

@@ -3,12 +3,14 @@
 mod entry;
 mod shared_media;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{BitRate, Instant};
 
 use super::medium::Media;
+use super::member_quality::keys_of_member;
 use super::{DropReason, LinkAccount, LinkPayload, LinkRandomStreams};
 use crate::random::RandomStreamName;
 
@@ -34,7 +36,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     /// `directions`. `observer` creates the observer of a direction from its name and member.
     ///
     /// # Errors
-    /// A direction is paired with an unknown one, which validation of the scenario excludes.
+    /// A direction is paired with an unknown one, which validation of the scenario excludes, or the
+    /// traces of the links have not been read.
     pub fn of_scenario(
         scenario: &Scenario,
         directions: &Directions,
@@ -45,12 +48,26 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         let count = directions.row_of().len();
         let (media, mut access) = Media::new(&directions.media(scenario), count, medium_random);
         let mut entries = Vec::with_capacity(count);
-        for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
+        let rows = directions.rows().iter().zip(Directions::keys(scenario)).enumerate();
+        for (row, ((name, members), keys)) in rows {
+            let keys = keys_with_rate(directions, row, keys)?;
+            let link = name.rsplit_once('.').map_or(name.as_str(), |(link, _)| link);
             for member in 0..*members {
-                let random = LinkRandomStreams::named(scenario.seed, replication, name, member);
+                let streams = |entity: &str| {
+                    LinkRandomStreams::named(scenario.seed, replication, entity, member)
+                };
+                let random = streams(name);
+                let quality = keys.quality.as_ref();
+                let drawn =
+                    quality.map(|quality| keys_of_member(&keys, quality, random, streams(link)));
+                let keys = drawn.as_ref().unwrap_or(&keys);
                 let access = access.remove(&(entries.len() as u32)).unwrap_or_default();
                 let observer = observer(name, member, keys);
-                entries.push(LinkEntry::with_access(keys, &access, random, observer));
+                let mut entry = LinkEntry::with_access(keys, &access, random, observer);
+                if let Some(trace) = directions.trace(row) {
+                    entry.direction.follow(trace, keys, random);
+                }
+                entries.push(entry);
             }
         }
         for (entry, paired) in entries.iter_mut().zip(directions.paired(scenario)?) {
@@ -189,18 +206,47 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
             return Err(reason);
         }
         entry.on_queued(before, |deadline| schedule(link, deadline));
-        self.on_accepted(now, link, bytes);
+        self.on_accepted(now, link, bytes, schedule);
         self.contend(now, link, schedule);
         Ok(())
     }
 
-    fn on_accepted(&mut self, now: Instant, link: u32, bytes: u32) {
+    fn on_accepted(
+        &mut self,
+        now: Instant,
+        link: u32,
+        bytes: u32,
+        schedule: &mut dyn FnMut(u32, Instant),
+    ) {
         let entry = &mut self.entries[link as usize];
         entry.observer.on_accepted(now, entry.direction.link_bytes(bytes));
         let paired = std::mem::take(&mut entry.paired);
         for &other in &paired {
-            self.entries[other as usize].direction.note_paired_use(now);
+            let direction = &mut self.entries[other as usize].direction;
+            let before = direction.next_deadline();
+            direction.note_paired_use(now);
+            if direction.next_deadline() < before {
+                schedule(other, direction.next_deadline());
+            }
         }
         self.entries[link as usize].paired = paired;
     }
+}
+
+/// The keys of a row, with the mean rate of its trace if it has one: RED needs a rate.
+fn keys_with_rate<'a>(
+    directions: &Directions,
+    row: usize,
+    keys: &'a Direction,
+) -> Result<Cow<'a, Direction>, Diagnostic> {
+    if keys.trace.is_none() {
+        return Ok(Cow::Borrowed(keys));
+    }
+    if directions.trace(row).is_none() {
+        let key = format!("link.{}.trace", directions.rows()[row].0);
+        return Err(Diagnostic::new(key, "the trace has not been read", ""));
+    }
+    // No opportunity may be in the measured time.
+    let rate = directions.rates()[row].max(BitRate::from_bits_per_sec(1));
+    Ok(Cow::Owned(Direction { rate, ..keys.clone() }))
 }

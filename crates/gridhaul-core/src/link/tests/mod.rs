@@ -9,6 +9,7 @@ mod medium;
 mod scheduler;
 mod set;
 mod timing;
+mod trace;
 
 use gridhaul_scenario::scenario::{Direction, Dscp};
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, QueueLimit};

@@ -22,7 +22,11 @@ impl Report<'_> {
                 continue;
             }
             for (side, direction) in link.given() {
-                self.direction(&format!("{key}.{side}"), name, side, direction);
+                let key = format!("{key}.{side}");
+                self.direction(&key, name, side, direction);
+                self.link_trace(&key, link, direction);
+                self.link_quality(&key, link, direction);
+                self.drx(&key, link, direction);
             }
         }
     }
@@ -46,7 +50,7 @@ impl Report<'_> {
     }
 
     fn direction(&mut self, key: &str, link: &str, side: &str, direction: &Direction) {
-        if direction.rate.as_bits_per_sec() == 0 {
+        if direction.rate.as_bits_per_sec() == 0 && !direction.has_measured_rate() {
             self.refuse(
                 format!("{key}.rate"),
                 "a direction needs a `rate` above 0",

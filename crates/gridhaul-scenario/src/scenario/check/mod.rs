@@ -3,11 +3,14 @@
 mod aqm;
 mod attack;
 mod connection;
+mod drx;
 mod ecmp;
 mod flow;
 mod hybrid_router;
 mod ip;
 mod link;
+mod link_quality;
+mod link_trace;
 mod load;
 mod medium;
 mod mtu;

@@ -4,7 +4,7 @@ use std::path::{self, Path};
 
 use toml::Value;
 
-use crate::scenario::{Load, Scenario, Values};
+use crate::scenario::{Link, Load, Scenario, Values};
 
 impl Scenario {
     /// Sets the folder of the scenario file: paths of traces are relative to it, or to the
@@ -22,16 +22,27 @@ impl Scenario {
         }
     }
 
-    /// Whether a flow, a sweep or a plan refers to a trace.
+    /// Whether a flow, a link, a sweep or a plan refers to a trace.
     #[must_use]
     pub fn has_trace(&self) -> bool {
         let swept = self.sweep.iter().flat_map(|sweep| &sweep.vary);
         let chosen = self.plan.iter().flat_map(|plan| &plan.choose);
         self.flow.values().any(|flow| matches!(flow.load, Load::Trace(_)))
-            || swept.chain(chosen).any(|(_, values)| match values {
-                Values::List(list) => list.iter().any(contains_trace),
+            || self.has_link_trace()
+            || swept.chain(chosen).any(|(key, values)| match values {
+                // The trace of a link is also the value of a key.
+                Values::List(list) => {
+                    key.split('.').any(|step| step == "trace") || list.iter().any(contains_trace)
+                }
                 Values::Range(_) => false,
             })
+    }
+
+    /// Whether a direction of a link has a trace.
+    #[must_use]
+    pub fn has_link_trace(&self) -> bool {
+        let mut directions = self.link.values().flat_map(Link::given);
+        directions.any(|(_, direction)| direction.trace.is_some())
     }
 }
 

@@ -292,6 +292,39 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "delay =",
         "rate_change = [{ rate = \"1 Mbit/s\" }], delay =",
     ),
+    ("rate and trace", "delay =", "trace.mahimahi.file = \"a.mahi\", delay ="),
+    ("trace without a file", "rate = \"3 Mbit/s\"", "trace.mahimahi.file = \"\""),
+    (
+        "trace with changes and pauses",
+        "rate = \"3 Mbit/s\"",
+        "trace.steps.file = \"a.csv\", \
+         rate_change = [{ at = \"5 s\", rate = \"1 Mbit/s\" }], \
+         outage = [{ start = \"5 s\", length = \"1 s\", mode = \"hold\" }]",
+    ),
+    (
+        "trace with a period of zero",
+        "rate = \"3 Mbit/s\"",
+        "trace.steps = { file = \"a.csv\", every = \"0 s\" }",
+    ),
+    (
+        "quantiles with a rate and a loss",
+        "delay =",
+        "loss.bernoulli = \"1 %\", quality = { rate = [\"1 kbit/s\", \"2 kbit/s\"], \
+         loss = [\"1 %\", \"2 %\"] }, delay =",
+    ),
+    ("quality without quantiles", "delay =", "quality = {}, delay ="),
+    ("one quantile", "rate = \"3 Mbit/s\"", "quality.rate = [\"1 kbit/s\"]"),
+    (
+        "quantile of zero of a shared link",
+        "both = { rate = \"3 Mbit/s\"",
+        "shared = true\nboth = { quality.rate = [\"0 bit/s\", \"1 kbit/s\"]",
+    ),
+    (
+        "discontinuous reception of a managed queue",
+        "delay =",
+        "aqm.red = {}, drx = { cycle = \"0 s\", inactivity = \"1 s\" }, delay =",
+    ),
+    ("trace in an unknown format", "rate = \"3 Mbit/s\"", "trace.json.file = \"a.json\""),
     (
         "paired with an unknown direction",
         "delay =",
