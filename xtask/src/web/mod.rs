@@ -76,16 +76,13 @@ fn page_program() -> std::process::Command {
     run
 }
 
+/// The examples. Those of `scenarios/systems` last an hour each, and take minutes.
 fn scenarios() -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for folder in ["scenarios", "scenarios/systems"] {
-        for entry in fs::read_dir(root().join(folder)).context(folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|ending| ending == "toml") {
-                files.push(path);
-            }
-        }
-    }
+    let folder = root().join("scenarios");
+    let entries = fs::read_dir(&folder).with_context(|| format!("{}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    let is_scenario = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
+    let mut files: Vec<_> = paths.into_iter().filter(is_scenario).collect();
     files.sort();
     Ok(files)
 }
