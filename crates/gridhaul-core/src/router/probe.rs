@@ -48,7 +48,7 @@ pub struct Report {
 pub struct LastProbe {
     /// Number of the probe.
     pub number: u32,
-    /// Time since its arrival; at most [`AGE_MAX`].
+    /// Time since its arrival; at most 65,535 ms, the largest number of the field.
     pub age: Duration,
 }
 
