@@ -46,7 +46,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn crates() -> anyhow::Result<()> {
+    let folder = target().join("archives");
+    let source = folder.join("source");
+    copy_sources(&source)?;
+    // Cargo finds the crates in each other's archives only if all of them may be published.
+    let path = source.join("Cargo.toml");
+    let mut manifest: toml::Table = fs::read_to_string(&path)?.parse()?;
+    manifest["workspace"]["package"]["publish"] = true.into();
+    fs::write(&path, manifest.to_string())?;
     let mut package = cargo();
+    package.current_dir(&source).env("CARGO_TARGET_DIR", folder.join("build"));
     // The archives are made of the files as they are, not of a commit.
     package.args(["package", "--locked", "--allow-dirty"]);
     for name in CRATES {

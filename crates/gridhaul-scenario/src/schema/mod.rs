@@ -12,7 +12,7 @@ mod generate;
 pub use generate::{answer_schema, json_schema, of_file, relay_schema};
 
 /// JSON Schema (2020-12) of a scenario file.
-pub const SCENARIO: &str = include_str!("../../../../docs/reference/scenario.schema.json");
+pub const SCENARIO: &str = include_str!("../../schemas/scenario.schema.json");
 
 /// JSON Schema (2020-12) of an answer in JSON.
-pub const ANSWER: &str = include_str!("../../../../docs/reference/answer.schema.json");
+pub const ANSWER: &str = include_str!("../../schemas/answer.schema.json");
