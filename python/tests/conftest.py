@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -7,6 +8,10 @@ from textwrap import dedent
 import pytest
 
 import gridhaul
+
+# A shell starts programs in the background with SIGINT ignored, which tests of Ctrl-C would
+# wait for without end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DOWNLOAD = """
 title = "A download"
