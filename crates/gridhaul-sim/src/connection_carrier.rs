@@ -109,6 +109,10 @@ impl<R: FnMut(Instant)> Carrier for ConnectionCarrier<'_, R> {
         accepts
     }
 
+    fn announce(&mut self, ready: Instant) {
+        (self.on_ready)(ready);
+    }
+
     fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
         self.ends[end as usize].write(bytes);
     }

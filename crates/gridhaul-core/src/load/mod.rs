@@ -2,15 +2,17 @@
 //!
 //! A load defines only sizes and times. [`Demand`] classifies loads for the transport: an endless
 //! stream, a given amount, messages at times independent of the network (open loop), messages as
-//! fast as the transport accepts them, or a request-response dialogue. [`Application`] executes a
+//! fast as the transport accepts them, or dialogues of both ends. [`Application`] executes a
 //! demand over a [`Carrier`]: a simulated connection or a socket.
 
 mod application;
 mod connections;
 mod deadline;
 mod event_burst;
+mod exchange;
 mod group_totals;
 mod handshake_times;
+mod iec_104;
 mod message_delays;
 mod on_off;
 mod on_off_periods;
@@ -35,8 +37,10 @@ pub use connections::{
 };
 pub use deadline::DeadlineCounter;
 pub use event_burst::Burst;
+pub use exchange::Exchange;
 pub use group_totals::{Goodputs, InProgress, Transfers, message_loss};
 pub use handshake_times::HandshakeTimes;
+pub use iec_104::{Iec104, Iec104Frame};
 pub use message_delays::{MessageDelays, WaitingTimes};
 pub use on_off::OnOff;
 pub use on_off_periods::OnOffPeriods;
@@ -72,6 +76,10 @@ pub enum Demand {
     /// Requests and responses, each sent after the previous message has arrived
     /// (`request_response`).
     Dialogue(RequestResponse),
+    /// Steps of both ends, each sent after the previous one (`exchange`, `modbus`, `dlms`).
+    Exchange(Box<Exchange>),
+    /// Measured values with a window of unacknowledged frames (`iec_104`).
+    Iec104(Box<Iec104>),
 }
 
 /// Messages as fast as the transport accepts them, during on periods.
@@ -153,8 +161,12 @@ impl Demand {
                 Self::Open(Source::Burst(Box::new(Burst::new(keys, start, random))))
             }
             Load::Trace(_) | Load::External => Self::Recorded,
-            Load::Application(keys) => Self::new(&keys.load(), start, random),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
+            Load::Exchange(keys) => Self::Exchange(Box::new(Exchange::new(keys, start))),
+            Load::Iec104(keys) => Self::Iec104(Box::new(Iec104::new(keys, start, random))),
+            Load::Application(_) | Load::Modbus(_) | Load::Dlms(_) => {
+                Self::new(&load.plain(), start, random)
+            }
         }
     }
 }

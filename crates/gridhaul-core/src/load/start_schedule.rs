@@ -77,6 +77,10 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
             let cycle = keys.think + keys.pause;
             spread(if cycle.is_zero() { DEFAULT_START_SPREAD } else { cycle })
         }
+        Load::Exchange(keys) => {
+            let cycle = keys.cycle();
+            spread(if cycle.is_zero() { DEFAULT_START_SPREAD } else { cycle })
+        }
         Load::Poisson(keys) if keys.synchronised => Rule::WithLoad(Duration::ZERO),
         Load::OnOff(keys) if keys.synchronised => Rule::WithLoad(Duration::ZERO),
         Load::Burst(keys) if !keys.at.is_zero() => Rule::BeforeEvent(keys.at),
@@ -87,6 +91,9 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
         | Load::Burst(_)
         | Load::Trace(_)
         | Load::External
+        | Load::Iec104(_)
+        | Load::Modbus(_)
+        | Load::Dlms(_)
         | Load::Application(_) => Rule::WithFirstMessage,
     }
 }
@@ -102,7 +109,8 @@ fn with_first_message(begins: Instant, demand: &Demand, random: &mut RandomStrea
         }
         Demand::Greedy(greedy) => greedy.periods.until(),
         Demand::Recorded => Instant::NEVER,
-        Demand::Endless | Demand::Limited(_) | Demand::Dialogue(_) => begins,
+        Demand::Iec104(stations) => stations.first_ready(),
+        Demand::Endless | Demand::Limited(_) | Demand::Dialogue(_) | Demand::Exchange(_) => begins,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Full segments and the MTU of the links that carry them.
 
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Directions, Hop, Load, Scenario, Transport};
+use gridhaul_scenario::scenario::{Directions, Hop, Scenario, Transport};
 
 use super::StackParams;
 
@@ -25,7 +25,7 @@ pub fn oversized_segments(scenario: &Scenario) -> Vec<Unsupported> {
         for stage in &stages {
             let key = format!("flow.{name}.stack");
             found.extend(oversized(scenario, key, stage.stack.as_ref(), stage.ip, &stage.forward));
-            if matches!(flow.load, Load::RequestResponse(_)) {
+            if flow.load.is_two_way() {
                 let stack = flow.to_stack.as_ref().or(stage.stack.as_ref());
                 let key = format!("flow.{name}.to_stack");
                 found.extend(oversized(scenario, key, stack, stage.ip, &stage.reverse));

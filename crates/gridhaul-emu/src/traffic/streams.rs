@@ -167,6 +167,11 @@ impl<T: Observer> Carrier for StreamCarrier<'_, T> {
         true
     }
 
+    fn announce(&mut self, ready: Instant) {
+        self.observer.on_late(self.now.since(ready));
+        self.observer.on_ready(ready);
+    }
+
     fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
         let written = &mut self.streams.written[end as usize];
         *written = written.saturating_add(bytes);

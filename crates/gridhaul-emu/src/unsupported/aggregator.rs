@@ -1,9 +1,7 @@
 //! Aggregators that the emulator cannot run as relay daemons.
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, FullBufferPolicy, Load, Scenario, Stage,
-};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, FullBufferPolicy, Scenario, Stage};
 
 /// Largest number of relay daemons at one node: each is a process.
 const DAEMONS_MAX: u64 = 500;
@@ -24,10 +22,11 @@ pub(super) fn unsupported_aggregator_keys(scenario: &Scenario) -> Vec<(String, S
             reject(format!("node.{}.aggregator", stages[2].from), reason);
         }
         let node = &stages[1].from;
-        if matches!(*scenario.flow[*name].load.plain(), Load::RequestResponse(_)) {
+        let load = &scenario.flow[*name].load;
+        if load.is_two_way() {
             let reason =
                 "the simulated aggregator forwards data in one direction only; remove `aggregator`";
-            reject(format!("flow.{name}.load.request_response"), reason);
+            reject(format!("flow.{name}.load.{}", load.key()), reason);
         }
         if let Some((_, other)) = users.iter().find(|(known, _)| known == node) {
             let reason = format!(

@@ -46,6 +46,42 @@ fn responses_follow_requests() {
 }
 
 #[test]
+fn the_steps_of_an_exchange_follow_each_other() {
+    let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
+    // With Nagle's algorithm, the second step would wait for the delayed acknowledgement of the
+    // first one.
+    let flows = "[stack.prompt]\nnagle = false\n\
+        [flow.talk]\nfrom = 'near'\nto = 'far'\nstack = 'prompt'\n\
+        load.exchange = { every = '200 ms', steps = [{ sender = 'from', size = '20 B' }, \
+        { sender = 'from', size = '60 B', after = '30 ms' }, \
+        { sender = 'to', size = '200 B', after = '5 ms' }] }";
+    let Some(answer) = run("duration = '2 s'", &pair(link, flows)) else { return };
+    // Two propagation delays of 10 ms, and 35 ms between the steps; later on a busy machine.
+    let median = mean(&answer, "talk", Metric::DelayMedian);
+    assert!((0.055..0.15).contains(&median), "{median} s");
+    assert_eq!(mean(&answer, "talk", Metric::MessagesDue), 10.0);
+    let complete = mean(&answer, "talk", Metric::Messages);
+    assert!((8.0..=10.0).contains(&complete), "{complete}");
+}
+
+#[test]
+fn the_window_of_iec_104_limits_the_rate_over_gprs() {
+    // Of the scenario, with values so often that the window is full soon.
+    let text = include_str!("../../../../scenarios/iec104-gprs.toml")
+        .replace("every = \"100 ms\"", "every = \"50 ms\"")
+        .replace("duration = \"10 min\"", "duration = \"16 s\"")
+        .replace("warmup = \"1 min\"", "warmup = \"4 s\"");
+    let (text, _) = text.split_once("\n[[sweep]]").expect("a sweep");
+    let Some(answer) = run_with(text, Emu::default()) else { return };
+    // The calculation is in the comment of the scenario: a round of 8 frames takes 0.9628 s, and
+    // longer on a busy machine. The measured time has 12 or 13 rounds.
+    let rounds = mean(&answer, "values", Metric::Goodput) * 12.0 / (72.0 * 8.0 * 8.0);
+    assert!((10.0..=13.1).contains(&rounds), "{rounds} rounds");
+    // Without a window, all would arrive.
+    assert_eq!(mean(&answer, "values", Metric::MessagesDue), 240.0);
+}
+
+#[test]
 fn traces_are_played_and_packets_captured() {
     let folder = tempfile::tempdir().expect("a folder");
     // The last message is after the end of the run. A datagram must fit into one packet.

@@ -142,7 +142,11 @@ fn keys_without_a_formula_are_rejected_by_name() {
     assert_eq!(with("load = \"bulk\"", "load = \"bulk\"\nstart = \"20 s\""), ["flow.f.start"]);
     assert_eq!(with("[node]", "[record]\ninterval = \"1 s\"\n[node]"), ["record.interval"]);
     let asking = "load.request_response = { request = \"20 B\", response = \"200 B\" }";
-    assert_eq!(with("load = \"bulk\"", asking), ["flow.f.load"]);
+    let values = "load.iec_104 = { values = 4, every = \"1 s\" }";
+    let registers = "load.modbus = { registers = 4, every = \"1 s\" }";
+    for answered in [asking, values, registers] {
+        assert_eq!(with("load = \"bulk\"", answered), ["flow.f.load"]);
+    }
 }
 
 #[test]

@@ -88,8 +88,8 @@ metrics! {
          per time in which at least one transfer of the row is in progress, from its start (also \
          during the warm-up) to its completion or the end of the run; the goodput of a single \
          finished transfer is its size divided by its completion time. `burst`: in the same way, \
-         per time in which at least one message is due and has not arrived. `request_response`: \
-         requests and responses.";
+         per time in which at least one message is due and has not arrived. `request_response` and \
+         `exchange`: payload of both ends.";
     Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
         "Packets that arrived at the receiver, including headers, per measured time: data, \
          retransmissions, SYN, FIN and acknowledgements.";

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::Application;
+use super::{Application, Dlms, Exchange, Iec104, Modbus};
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// Traffic of the application of a flow.
@@ -27,6 +27,15 @@ pub enum Load {
     OnOff(OnOff),
     /// A request, the response, then a pause.
     RequestResponse(RequestResponse),
+    /// A dialogue of several steps, which is repeated.
+    Exchange(Exchange),
+    /// Modbus/TCP: registers that a client polls.
+    Modbus(Modbus),
+    /// DLMS/COSEM: an attribute that a client polls.
+    Dlms(Dlms),
+    /// IEC 60870-5-104: measured values with a window of unacknowledged frames.
+    #[serde(rename = "iec_104")]
+    Iec104(Iec104),
     /// An event that many members report at the same time.
     Burst(Burst),
     /// Recorded messages, read from a file during the run.
@@ -41,7 +50,42 @@ impl Load {
     pub fn plain(&self) -> Cow<'_, Self> {
         match self {
             Self::Application(application) => Cow::Owned(application.load()),
+            Self::Modbus(modbus) => Cow::Owned(modbus.load()),
+            Self::Dlms(dlms) => Cow::Owned(dlms.load()),
             plain => Cow::Borrowed(plain),
+        }
+    }
+
+    /// Whether the `to` end answers: each message is a dialogue of both ends.
+    #[must_use]
+    pub fn is_dialogue(&self) -> bool {
+        matches!(&*self.plain(), Self::RequestResponse(_) | Self::Exchange(_))
+    }
+
+    /// Whether the applications of both ends write.
+    #[must_use]
+    pub fn is_two_way(&self) -> bool {
+        self.is_dialogue() || matches!(self, Self::Iec104(_))
+    }
+
+    /// The key of the load in a flow.
+    #[must_use]
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::External => "external",
+            Self::Transfer(_) => "transfer",
+            Self::Periodic(_) => "periodic",
+            Self::Poisson(_) => "poisson",
+            Self::OnOff(_) => "on_off",
+            Self::RequestResponse(_) => "request_response",
+            Self::Exchange(_) => "exchange",
+            Self::Modbus(_) => "modbus",
+            Self::Dlms(_) => "dlms",
+            Self::Iec104(_) => "iec_104",
+            Self::Burst(_) => "burst",
+            Self::Trace(_) => "trace",
+            Self::Application(_) => "application",
         }
     }
 
@@ -53,6 +97,7 @@ impl Load {
             Self::Poisson(load) => load.synchronised,
             Self::OnOff(load) => load.synchronised,
             Self::Application(load) => load.synchronised,
+            Self::Iec104(load) => load.synchronised,
             _ => false,
         }
     }

@@ -227,7 +227,10 @@ impl Flow {
         let load = load.plain();
         let starts_at_random = match (start_spread, &*load) {
             (Some(spread), _) => !spread.is_zero(),
-            (None, Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_)) => connections > 1,
+            (
+                None,
+                Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) | Load::Exchange(_),
+            ) => connections > 1,
             // The connection opens at a random time before the event.
             (None, Load::Burst(burst)) => *transport == Transport::Tcp && !burst.at.is_zero(),
             (None, _) => false,
@@ -261,8 +264,12 @@ impl Load {
             Self::Bulk
             | Self::Transfer(_)
             | Self::RequestResponse(_)
+            | Self::Exchange(_)
+            | Self::Modbus(_)
+            | Self::Dlms(_)
             | Self::Trace(_)
             | Self::External => false,
+            Self::Iec104(load) => !load.synchronised && load.every > Duration::from_nanos(1),
             Self::Periodic(Periodic { size: _, every, jitter, synchronised }) => {
                 // A period of one nanosecond has only one phase.
                 !jitter.is_zero() || !synchronised && *every > Duration::from_nanos(1)
@@ -349,6 +356,8 @@ mod tests {
             "load = 'bulk'\ncount = 3\nstart_spread = '0 s'",
             "load.transfer.size = '1 MB'",
             "load.request_response = { request = '1 kB', response = '1 kB' }",
+            "load.modbus = { registers = 10, every = '1 s' }",
+            "load.iec_104 = { values = 4, every = '1 s', synchronised = true }",
             "load.periodic = { size = '1 kB', every = '1 s', synchronised = true }",
             "load.burst = { size = '1 kB', at = '0 s' }",
             "load.burst = { size = '1 kB', at = '1 s' }\ntransport = 'datagram'",
@@ -362,6 +371,8 @@ mod tests {
             "load = 'bulk'\ncount = 3",
             "load.transfer.size = '1 MB'\ncount = 3",
             "load.request_response = { request = '1 kB', response = '1 kB' }\ncount = 2",
+            "load.modbus = { registers = 10, every = '1 s' }\ncount = 2",
+            "load.iec_104 = { values = 4, every = '1 s' }",
             "load.burst = { size = '1 kB', at = '1 s' }",
             "load.periodic = { size = '1 kB', every = '1 s' }",
             "load.periodic = { size = '1 kB', every = '1 s', jitter = '1 ms', \

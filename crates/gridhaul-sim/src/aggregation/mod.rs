@@ -122,10 +122,16 @@ fn sizes(load: &Load, mss: u32) -> MessageSizes {
         Load::Periodic(load) => load.size.get(),
         Load::Poisson(load) => load.size.get(),
         Load::OnOff(load) => load.size.get(),
-        Load::RequestResponse(load) => load.request.get(),
         Load::Burst(load) => load.size.get(),
-        // Unknown before the message is sent, and never used: see `unsupported.rs`.
-        Load::Trace(_) | Load::External => 1,
+        // Unknown before the message is sent, or of loads with answers, and never used: see
+        // `unsupported.rs`.
+        Load::Trace(_)
+        | Load::External
+        | Load::RequestResponse(_)
+        | Load::Exchange(_)
+        | Load::Modbus(_)
+        | Load::Dlms(_)
+        | Load::Iec104(_) => 1,
         Load::Bulk | Load::Transfer(_) | Load::Application(_) => u64::from(mss),
     };
     MessageSizes { min: size, max: size }

@@ -22,9 +22,9 @@ pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
 
 fn reason(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Option<Unsupported> {
     let unsupported = |key: String, reason: String| Some(Unsupported { key, reason });
-    if matches!(*flow.load.plain(), Load::RequestResponse(_)) {
+    if flow.load.is_two_way() {
         return unsupported(
-            format!("flow.{name}.load.request_response"),
+            format!("flow.{name}.load.{}", flow.load.key()),
             "an aggregator forwards data in one direction, so responses cannot return to the \
              client; let the flow end at the aggregator, or remove the key `aggregator`"
                 .to_owned(),

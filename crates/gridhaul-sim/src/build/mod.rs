@@ -313,7 +313,7 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
         };
     }
     let mut ends = connections(seed, stacks);
-    if !matches!(spec.load, Load::RequestResponse(_) | Load::Transfer(_)) {
+    if !spec.load.is_two_way() && !matches!(spec.load, Load::Transfer(_)) {
         // The `to` end of the other loads neither writes nor closes.
         ends[1].receive_only();
     }

@@ -10,6 +10,7 @@ mod distributions;
 mod drx;
 mod equal_paths;
 mod event_log;
+mod exchanges;
 mod fragments;
 mod goodput;
 mod header_compression;

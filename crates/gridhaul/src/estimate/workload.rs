@@ -171,6 +171,11 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
             // A round trip takes some time, however short the links.
             (every(cycle.max(1e-3)), (load.request.get() + load.response.get()) as f64)
         }
+        Load::Exchange(load) => {
+            let bytes = load.steps.iter().map(|step| step.size.get() as f64).sum();
+            (every(load.cycle().as_secs_f64().max(1e-3)), bytes)
+        }
+        Load::Iec104(load) => (every(load.every.as_secs_f64()), load.frame_size() as f64),
         Load::Burst(load) => {
             let events = load.every.map_or(1.0, |time| every(time.as_secs_f64()));
             (events * f64::from(load.count) * load.share.ratio(), load.size.get() as f64)
@@ -179,7 +184,9 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
         Load::Trace(_) => (seconds + 1.0, 200.0),
         // No backend runs this load without a program that sends the messages.
         Load::External => (0.0, 200.0),
-        Load::Bulk | Load::Application(_) => (f64::INFINITY, f64::INFINITY),
+        Load::Bulk | Load::Application(_) | Load::Modbus(_) | Load::Dlms(_) => {
+            (f64::INFINITY, f64::INFINITY)
+        }
     }
 }
 

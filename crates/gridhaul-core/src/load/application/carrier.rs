@@ -53,6 +53,9 @@ pub trait Carrier {
         refused: bool,
     ) -> bool;
 
+    /// A message of the `from` end is ready, whose data follow later, or as a stream.
+    fn announce(&mut self, ready: Instant);
+
     /// Writes this many bytes without message boundaries; [`u64::MAX`] for an endless stream.
     fn write_stream(&mut self, end: FlowEnd, bytes: u64);
 

@@ -9,7 +9,9 @@
 
 mod carrier;
 mod dialogue;
+mod exchange;
 mod greedy;
+mod iec_104;
 mod in_flight;
 mod open_loop;
 #[cfg(test)]
@@ -20,7 +22,9 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use self::dialogue::Dialogue;
+use self::exchange::ExchangePeers;
 use self::greedy::GreedySender;
+use self::iec_104::Iec104Stations;
 use self::open_loop::OpenLoop;
 use super::{Arrival, Demand};
 
@@ -47,6 +51,8 @@ enum Behaviour {
     /// Writes messages of a recorded trace.
     Recorded(Outbox),
     Dialogue(Box<Dialogue>),
+    Exchange(Box<ExchangePeers>),
+    Iec104(Box<Iec104Stations>),
 }
 
 impl<C: Copy> Application<C> {
@@ -64,6 +70,8 @@ impl<C: Copy> Application<C> {
             }
             Demand::Recorded => Behaviour::Recorded(Outbox::default()),
             Demand::Dialogue(load) => Behaviour::Dialogue(Box::new(Dialogue::new(load))),
+            Demand::Exchange(load) => Behaviour::Exchange(Box::new(ExchangePeers::new(*load))),
+            Demand::Iec104(load) => Behaviour::Iec104(Box::new(Iec104Stations::new(*load))),
         };
         Self { class, behaviour }
     }
@@ -76,6 +84,8 @@ impl<C: Copy> Application<C> {
             Behaviour::OpenLoop(open_loop) => open_loop.source.next_time(),
             Behaviour::Greedy(greedy) => greedy.load.periods.until(),
             Behaviour::Dialogue(dialogue) => dialogue.next_deadline(),
+            Behaviour::Exchange(exchange) => exchange.next_deadline(),
+            Behaviour::Iec104(stations) => stations.next_deadline(),
         }
     }
 
@@ -97,6 +107,8 @@ impl<C: Copy> Application<C> {
             Behaviour::Greedy(greedy) => greedy.handle_timeout(now, class, carrier, in_flight),
             Behaviour::Recorded(_) => {}
             Behaviour::Dialogue(dialogue) => dialogue.handle_timeout(now, class, carrier),
+            Behaviour::Exchange(exchange) => exchange.handle_timeout(now, carrier),
+            Behaviour::Iec104(stations) => stations.handle_timeout(now, carrier),
         }
     }
 
@@ -161,6 +173,8 @@ impl<C: Copy> Application<C> {
                 None
             }
             (Behaviour::Dialogue(dialogue), _) => dialogue.poll_delivered(now, end, carrier),
+            (Behaviour::Exchange(exchange), _) => exchange.poll_delivered(now, end, carrier),
+            (Behaviour::Iec104(stations), _) => stations.poll_delivered(now, end, carrier),
             (_, FlowEnd::To) => self.outbox_mut()?.pop(carrier.delivered(FlowEnd::To), in_flight),
             (_, FlowEnd::From) => None,
         }
@@ -178,15 +192,19 @@ impl<C: Copy> Application<C> {
             | Behaviour::Greedy(GreedySender { outbox, .. })
             | Behaviour::Recorded(outbox) => outbox.watch(in_flight),
             Behaviour::Dialogue(dialogue) => dialogue.watch(FlowEnd::To),
+            Behaviour::Exchange(exchange) => exchange.watch(FlowEnd::To),
+            Behaviour::Iec104(stations) => stations.watch(FlowEnd::To),
         }
     }
 
-    /// The same for the `from` end, where only a dialogue expects data: the response.
+    /// The same for the `from` end, where only loads with answers of the other end expect data.
     #[inline]
     #[must_use]
-    pub const fn watch_response(&self) -> Option<u64> {
+    pub fn watch_response(&self) -> Option<u64> {
         match &self.behaviour {
             Behaviour::Dialogue(dialogue) => Some(dialogue.watch(FlowEnd::From)),
+            Behaviour::Exchange(exchange) => Some(exchange.watch(FlowEnd::From)),
+            Behaviour::Iec104(stations) => Some(stations.watch(FlowEnd::From)),
             _ => None,
         }
     }
@@ -205,10 +223,10 @@ impl<C> Application<C> {
         matches!(self.behaviour, Behaviour::Greedy(_))
     }
 
-    /// Whether the application exchanges requests and responses.
+    /// Whether the application exchanges requests and responses, or steps of both ends.
     #[must_use]
     pub const fn is_dialogue(&self) -> bool {
-        matches!(self.behaviour, Behaviour::Dialogue(_))
+        matches!(self.behaviour, Behaviour::Dialogue(_) | Behaviour::Exchange(_))
     }
 
     /// The transfer, if the application is one.
@@ -222,14 +240,19 @@ impl<C> Application<C> {
         if let Behaviour::Transfer(transfer) = &mut self.behaviour { Some(transfer) } else { None }
     }
 
-    /// The messages in flight; `None` for a byte stream and for a dialogue.
+    /// The messages in flight; `None` for a byte stream and for loads with answers of the other
+    /// end.
     #[must_use]
     pub const fn outbox(&self) -> Option<&Outbox> {
         match &self.behaviour {
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
             | Behaviour::Greedy(GreedySender { outbox, .. })
             | Behaviour::Recorded(outbox) => Some(outbox),
-            Behaviour::Bulk | Behaviour::Transfer(_) | Behaviour::Dialogue(_) => None,
+            Behaviour::Bulk
+            | Behaviour::Transfer(_)
+            | Behaviour::Dialogue(_)
+            | Behaviour::Exchange(_)
+            | Behaviour::Iec104(_) => None,
         }
     }
 
@@ -239,7 +262,11 @@ impl<C> Application<C> {
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
             | Behaviour::Greedy(GreedySender { outbox, .. })
             | Behaviour::Recorded(outbox) => Some(outbox),
-            Behaviour::Bulk | Behaviour::Transfer(_) | Behaviour::Dialogue(_) => None,
+            Behaviour::Bulk
+            | Behaviour::Transfer(_)
+            | Behaviour::Dialogue(_)
+            | Behaviour::Exchange(_)
+            | Behaviour::Iec104(_) => None,
         }
     }
 
@@ -252,14 +279,18 @@ impl<C> Application<C> {
     }
 
     /// Times at which the undelivered messages became ready; for a dialogue, the request without
-    /// complete response.
+    /// complete response; for exchanges, those that are not complete.
     pub fn undelivered(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
-        let request = match &self.behaviour {
-            Behaviour::Dialogue(dialogue) => dialogue.unanswered(),
-            _ => None,
+        let (request, exchange, stations) = match &self.behaviour {
+            Behaviour::Dialogue(dialogue) => (dialogue.unanswered(), None, None),
+            Behaviour::Exchange(exchange) => (None, Some(exchange), None),
+            Behaviour::Iec104(stations) => (None, None, Some(stations)),
+            _ => (None, None, None),
         };
         let messages = self.outbox().into_iter().flat_map(|outbox| outbox.ready(in_flight));
-        messages.chain(request)
+        let exchanges = exchange.into_iter().flat_map(|exchange| exchange.incomplete());
+        let values = stations.into_iter().flat_map(|stations| stations.undelivered());
+        messages.chain(request).chain(exchanges).chain(values)
     }
 }
 

@@ -22,6 +22,8 @@ struct FakeCarrier {
     /// Messages that [`Carrier::try_write`] accepts before it refuses.
     accepts: u32,
     refused: Vec<bool>,
+    /// Times of announced messages.
+    announced: Vec<Instant>,
 }
 
 impl FakeCarrier {
@@ -63,6 +65,10 @@ impl Carrier for FakeCarrier {
             self.write(end, message);
         }
         accepts
+    }
+
+    fn announce(&mut self, ready: Instant) {
+        self.announced.push(ready);
     }
 
     fn write_stream(&mut self, end: FlowEnd, bytes: u64) {

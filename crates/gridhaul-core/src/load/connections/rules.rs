@@ -1,6 +1,6 @@
 //! The rules of the connections of a flow, which all of its members share.
 
-use gridhaul_scenario::scenario::{ConnectionPolicy, Flow, Load, Reconnect, TlsResumption};
+use gridhaul_scenario::scenario::{ConnectionPolicy, Flow, Reconnect, TlsResumption};
 
 use super::tls::TlsFlights;
 
@@ -28,7 +28,7 @@ impl ConnectionRules {
             tls: flow.tls.as_ref().map(TlsFlights::of),
             resumption: flow.tls.as_ref().map_or(TlsResumption::Never, |tls| tls.resumption),
             reconnect: flow.reconnect.unwrap_or_default(),
-            is_dialogue: matches!(flow.load, Load::RequestResponse(_)),
+            is_dialogue: flow.load.is_dialogue(),
         })
     }
 

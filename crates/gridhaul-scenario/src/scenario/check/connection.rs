@@ -32,6 +32,7 @@ impl Report<'_> {
             return;
         }
         self.load_of_connections(&managed, flow);
+        self.connection_of_exchange(&key, flow);
         self.connection_without_handshake(&managed, flow);
         if self.scenario.record.events.iter().any(|logged| logged == name) {
             self.refuse(
@@ -107,7 +108,11 @@ impl Report<'_> {
             | Load::Poisson(_)
             | Load::Burst(_)
             | Load::Application(_)
-            | Load::RequestResponse(_) => true,
+            | Load::RequestResponse(_)
+            | Load::Exchange(_)
+            | Load::Modbus(_)
+            | Load::Dlms(_)
+            | Load::Iec104(_) => true,
             Load::OnOff(load) => load.rate.is_some(),
             Load::Bulk | Load::Transfer(_) | Load::Trace(_) | Load::External => false,
         };
@@ -116,8 +121,8 @@ impl Report<'_> {
                 managed,
                 "connections can be managed for loads of messages only, whose times do not depend \
                  on the connection",
-                "use `periodic`, `poisson`, `burst`, `application`, `request_response`, or \
-                 `on_off` with a rate; or remove this key",
+                "use `periodic`, `poisson`, `burst`, `application`, `request_response`, \
+                 `exchange`, or `on_off` with a rate; or remove this key",
             );
         }
     }

@@ -158,7 +158,13 @@ impl Report<'_> {
             Load::Burst(load) => ("burst", load.size),
             // The trace reader and the session report messages that are too large.
             Load::Application(_) | Load::Trace(_) | Load::External => return,
-            Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
+            Load::Bulk
+            | Load::Transfer(_)
+            | Load::RequestResponse(_)
+            | Load::Exchange(_)
+            | Load::Modbus(_)
+            | Load::Dlms(_)
+            | Load::Iec104(_) => {
                 self.refuse(
                     format!("{key}.load"),
                     "datagrams carry only loads of messages; this load requires reliable delivery",

@@ -41,6 +41,13 @@ impl Report<'_> {
                 self.some_size(&format!("{key}.request_response.request"), load.request);
                 self.some_size(&format!("{key}.request_response.response"), load.response);
             }
+            Load::Exchange(load) => self.exchange(&format!("{key}.exchange"), load),
+            Load::Modbus(load) => self.modbus(&format!("{key}.modbus"), load),
+            Load::Dlms(load) => {
+                self.some_size(&format!("{key}.dlms.data"), load.data);
+                self.some_time(&format!("{key}.dlms.every"), load.every);
+            }
+            Load::Iec104(load) => self.iec_104(&format!("{key}.iec_104"), load),
         }
     }
 
@@ -88,13 +95,13 @@ impl Report<'_> {
         }
     }
 
-    fn some_size(&mut self, key: &str, size: Bytes) {
+    pub(super) fn some_size(&mut self, key: &str, size: Bytes) {
         if size.get() == 0 {
             self.refuse(key, "a message or transfer has at least one byte", "write \"240 B\"");
         }
     }
 
-    fn some_time(&mut self, key: &str, time: Duration) {
+    pub(super) fn some_time(&mut self, key: &str, time: Duration) {
         if time.is_zero() {
             self.refuse(key, "this time must be above 0", "write \"15 min\" or \"1 s\"");
         }

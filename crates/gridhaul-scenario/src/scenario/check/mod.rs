@@ -5,6 +5,7 @@ mod attack;
 mod connection;
 mod drx;
 mod ecmp;
+mod exchange;
 mod flow;
 mod hybrid_router;
 mod ip;

@@ -121,7 +121,8 @@ fn enum_value(message: &str, key: &str) -> (String, String) {
     let remedy = match key.rsplit(['.', '"']).next() {
         Some("load") => {
             "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off`, \
-             `request_response`, `burst`, `trace` and `application`: \
+             `request_response`, `exchange`, `modbus`, `dlms`, `iec_104`, `burst`, `trace` and \
+             `application`: \
              load.periodic = { size = \"240 B\", every = \"15 min\" }"
         }
         Some("loss") => {

@@ -142,6 +142,35 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "load = \"bulk\"\nconnection = \"per_message\"",
     ),
     (
+        "an exchange that the other end begins",
+        "load = \"bulk\"",
+        "load.exchange = { steps = [{ sender = \"to\", size = \"1 B\", after = \"1 s\" }] }",
+    ),
+    ("an exchange without steps", "load = \"bulk\"", "load.exchange = { steps = [] }"),
+    (
+        "an exchange with two times",
+        "load = \"bulk\"",
+        "load.exchange = { steps = [{ sender = \"from\", size = \"1 B\" }], every = \"1 s\", \
+         pause = \"1 s\" }",
+    ),
+    (
+        "an exchange on connections that close",
+        "load = \"bulk\"",
+        "connection = \"per_message\"\nload.exchange = { steps = [{ sender = \"from\", size = \
+         \"1 B\" }, { sender = \"from\", size = \"1 B\" }] }",
+    ),
+    (
+        "an exchange of datagrams",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "transport = \"datagram\"\nload.modbus = { registers = 3, every = \"1 s\" }",
+    ),
+    ("too many registers", "load = \"bulk\"", "load.modbus = { registers = 126, every = \"1 s\" }"),
+    (
+        "an acknowledgement after more than k frames",
+        "load = \"bulk\"",
+        "load.iec_104 = { values = 17, every = \"0 s\", k = 4, w = 5 }",
+    ),
+    (
         "connections of datagrams",
         "stack = \"plain\"\nload = \"bulk\"",
         "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\ntls = {}",

@@ -4,13 +4,13 @@ use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     AcceptLimits, AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack,
     AttackAction, Burst, Codel, Compression, CongestionControlAlgorithm, ConnectionPolicy, Crash,
-    CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, DropAttack, Dscp, FloodAttack,
-    Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss,
-    Medium, NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
-    PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
-    ProxyMode, RateChange, Reconnect, Record, Red, Reorder, Replications, RequestResponse,
-    RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep, Tdma, Tls, TlsResumption,
-    TlsVersion, Transfer, Transport, ValueRange, Values,
+    CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, Dlms, DropAttack, Dscp, Exchange,
+    ExchangeStep, FloodAttack, Flow, FlowEnd, FqCodel, GilbertElliott, Iec104, IpVersion, Jitter,
+    JitterShape, Link, Load, Loss, Medium, Modbus, NarrowInterval, Node, Noise, NoiseTiming, OnOff,
+    Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine,
+    PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Reconnect, Record, Red, Reorder,
+    Replications, RequestResponse, RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep,
+    Tdma, Tls, TlsResumption, TlsVersion, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -406,6 +406,30 @@ fn load() -> BoxedStrategy<Load> {
         (size(), size(), time(0), time(0)).prop_map(|(request, response, think, pause)| {
             Load::RequestResponse(RequestResponse { request, response, think, pause })
         }),
+        (size(), size(), time(0), option::of(time(1))).prop_map(|(first, answer, after, every)| {
+            let step = |sender, size, after| ExchangeStep { sender, size, after };
+            let steps = vec![
+                step(FlowEnd::From, first, Duration::ZERO),
+                step(FlowEnd::From, first, after),
+                step(FlowEnd::To, answer, after),
+            ];
+            let pause = if every.is_some() { Duration::ZERO } else { after };
+            Load::Exchange(Exchange { steps, every, pause })
+        }),
+        (1..=Modbus::REGISTERS_MAX, time(1), time(0)).prop_map(|(registers, every, think)| {
+            Load::Modbus(Modbus { registers, every, think })
+        }),
+        (size(), time(1), time(0)).prop_map(|(data, every, think)| Load::Dlms(Dlms {
+            data,
+            every,
+            think
+        })),
+        (1..=Iec104::VALUES_MAX, time(1), any::<bool>(), 1..=1_000_u16, time(1)).prop_map(
+            |(values, every, synchronised, w, t2)| {
+                let k = w + w / 2;
+                Load::Iec104(Iec104 { values, every, synchronised, k, w, t2, t3: t2 + t2 })
+            }
+        ),
     ]
     .boxed()
 }

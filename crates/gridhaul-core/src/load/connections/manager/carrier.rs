@@ -36,8 +36,15 @@ impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
         false
     }
 
-    /// So are streams.
-    fn write_stream(&mut self, _end: FlowEnd, _bytes: u64) {}
+    fn announce(&mut self, ready: Instant) {
+        (self.on_ready)(ready);
+    }
+
+    /// A part of an announced message; endless streams are refused with the scenario.
+    fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
+        self.manager.written[end as usize] += bytes;
+        self.manager.waiting[end as usize].push_back(bytes);
+    }
 
     /// The manager closes connections.
     fn close(&mut self, _end: FlowEnd) {}

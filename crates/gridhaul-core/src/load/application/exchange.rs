@@ -1,0 +1,66 @@
+//! Exchanges (`exchange`): writes the steps of both ends, and derives their completion from the
+//! data delivered at each end.
+
+use gridhaul_scenario::scenario::FlowEnd;
+use gridhaul_scenario::units::Instant;
+
+use super::{Carrier, Delivered, other};
+use crate::load::Exchange;
+
+/// Both ends of an exchange on a carrier.
+#[derive(Debug, Clone)]
+pub(super) struct ExchangePeers {
+    load: Exchange,
+    /// Delivered bytes at the `from` and at the `to` end at which the data in transit are
+    /// delivered; [`u64::MAX`] at an end that awaits none.
+    complete_at: [u64; 2],
+}
+
+impl ExchangePeers {
+    pub(super) const fn new(load: Exchange) -> Self {
+        Self { load, complete_at: [u64::MAX; 2] }
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.load.next_deadline()
+    }
+
+    /// Delivered bytes at an end at which the data in transit are delivered.
+    #[inline]
+    pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
+        self.complete_at[end as usize]
+    }
+
+    /// When the exchanges were due that are not complete.
+    pub(super) fn incomplete(&self) -> impl Iterator<Item = Instant> {
+        self.load.incomplete()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, carrier: &mut impl Carrier) {
+        while let Some(due) = self.load.poll_due(now) {
+            carrier.announce(due);
+        }
+        while let Some(step) = self.load.poll_step(now) {
+            // The arrival of an empty message could not be detected on a byte stream.
+            carrier.write_stream(step.sender, step.size.get().max(1));
+            if self.load.awaits_delivery() {
+                self.complete_at[other(step.sender) as usize] = carrier.written(step.sender);
+            }
+        }
+    }
+
+    /// More data were delivered at an end. Returns the exchange if it is complete now.
+    pub(super) fn poll_delivered(
+        &mut self,
+        now: Instant,
+        end: FlowEnd,
+        carrier: &impl Carrier,
+    ) -> Option<Delivered> {
+        let complete_at = &mut self.complete_at[end as usize];
+        if carrier.delivered(end) < *complete_at {
+            return None;
+        }
+        let id = std::mem::replace(complete_at, u64::MAX);
+        self.load.handle_delivered(now).map(|due| Delivered { id, at: due })
+    }
+}

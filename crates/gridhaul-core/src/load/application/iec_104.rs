@@ -1,0 +1,72 @@
+//! IEC 60870-5-104 (`iec_104`): writes the frames of both stations, and recognises delivered ones
+//! by their position in the stream.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::scenario::FlowEnd;
+use gridhaul_scenario::units::Instant;
+
+use super::{Carrier, Delivered, other};
+use crate::load::{Iec104, Iec104Frame};
+
+/// Both stations on a carrier.
+#[derive(Debug, Clone)]
+pub(super) struct Iec104Stations {
+    load: Iec104,
+    /// Frames in transit of each sender, with the stream position after their last byte.
+    in_transit: [VecDeque<(u64, Iec104Frame)>; 2],
+}
+
+impl Iec104Stations {
+    pub(super) const fn new(load: Iec104) -> Self {
+        Self { load, in_transit: [const { VecDeque::new() }; 2] }
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.load.next_deadline()
+    }
+
+    /// Delivered bytes at an end at which the next frame is complete; [`u64::MAX`] without a frame.
+    #[inline]
+    pub(super) fn watch(&self, end: FlowEnd) -> u64 {
+        self.in_transit[other(end) as usize].front().map_or(u64::MAX, |(until, _)| *until)
+    }
+
+    /// When the values were ready that have not been delivered.
+    pub(super) fn undelivered(&self) -> impl Iterator<Item = Instant> {
+        let in_transit = self.in_transit[FlowEnd::From as usize].iter();
+        let in_transit = in_transit.filter_map(|(_, frame)| match frame {
+            Iec104Frame::Values(ready) => Some(*ready),
+            _ => None,
+        });
+        in_transit.chain(self.load.waiting())
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, carrier: &mut impl Carrier) {
+        while let Some(ready) = self.load.poll_ready(now) {
+            carrier.announce(ready);
+        }
+        while let Some((sender, frame)) = self.load.poll_frame(now) {
+            carrier.write_stream(sender, self.load.size(frame));
+            self.in_transit[sender as usize].push_back((carrier.written(sender), frame));
+        }
+    }
+
+    /// More data were delivered at an end. Returns the next frame with values.
+    pub(super) fn poll_delivered(
+        &mut self,
+        now: Instant,
+        end: FlowEnd,
+        carrier: &impl Carrier,
+    ) -> Option<Delivered> {
+        let delivered = carrier.delivered(end);
+        loop {
+            let in_transit = &mut self.in_transit[other(end) as usize];
+            let (id, frame) = *in_transit.front().filter(|(until, _)| *until <= delivered)?;
+            in_transit.pop_front();
+            if let Some(ready) = self.load.handle_frame(now, end, frame) {
+                return Some(Delivered { id, at: ready });
+            }
+        }
+    }
+}
