@@ -113,7 +113,9 @@ impl Workload {
         command.arg(gridhaul).arg("run").arg(root().join("bench").join(self.scenario));
         command.args(["--set", &format!("duration={seconds} s")]);
         command.args(self.settings.iter().flat_map(|setting| ["--set", setting]));
-        command.args(["--json", "--quiet", "--threads", "1", "--out"]).arg(folder.join("answer"));
+        // The folder has the answer of an earlier count.
+        command.args(["--json", "--quiet", "--threads", "1", "--force", "--out"]);
+        command.arg(folder.join("answer"));
         let printed = output(&mut command)?;
         let answer: Value = serde_json::from_str(&printed).context("the answer is not JSON")?;
         let metric = self.unit.metric();
