@@ -127,6 +127,15 @@ struct Records<'a> {
     scope: Scope,
     keys: Vec<String>,
     rows: Vec<Record<'a>>,
+    columns: Columns<'a>,
+}
+
+/// The estimates of the rows by metric. A sweep has thousands of rows, in which looking up one
+/// metric after the other takes long: the columns are filled row by row.
+#[derive(Default)]
+struct Columns<'a> {
+    /// In the order of [`Metric::ALL`]; empty for a metric that no row has.
+    of_metric: Vec<Vec<Option<&'a Estimate>>>,
 }
 
 /// A row of an answer with its identifying cells.
@@ -181,10 +190,11 @@ impl<'a> Records<'a> {
                 rows.push(Record { names, row, replications });
             }
         }
-        let mut records = Self { scope, keys, rows };
+        let mut records = Self { scope, keys, rows, columns: Columns::default() };
         if compared {
             records.pair();
         }
+        records.columns = Columns::new(&records.rows);
         records
     }
 
@@ -206,11 +216,11 @@ impl<'a> Records<'a> {
         let in_scope =
             Metric::ALL.iter().copied().filter(|metric| metric.info().scope == self.scope);
         let (kept, dropped): (Vec<_>, Vec<_>) =
-            in_scope.partition(|metric| self.has_nonzero_value(*metric));
+            in_scope.partition(|metric| self.columns.has_nonzero_value(*metric));
         let wanted = |metric: &Metric| detail == Detail::Full || HEADLINE.contains(metric);
         let metrics: Vec<_> = kept.into_iter().filter(wanted).collect();
         // Metrics without any value are omitted without a note.
-        let zero = dropped.iter().filter(|metric| self.is_known(**metric));
+        let zero = dropped.iter().filter(|metric| self.columns.is_known(**metric));
         let zero = zero.map(|metric| metric.info().heading).collect::<Vec<_>>().join(", ");
         let note = (detail == Detail::Full && !zero.is_empty())
             .then(|| format!("Omitted metrics, zero in all rows: {zero}."));
@@ -225,29 +235,18 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn has_nonzero_value(&self, metric: Metric) -> bool {
-        self.rows.iter().any(|record| record.row.mean(metric).is_some_and(|mean| mean != 0.0))
-    }
-
-    fn is_known(&self, metric: Metric) -> bool {
-        self.rows.iter().any(|record| record.row.mean(metric).is_some())
-    }
-
     /// One row for each flow or link, one column for each metric.
     fn regular(&self, metrics: &[Metric]) -> TextTable {
-        let columns: Vec<_> = metrics.iter().map(|metric| self.column(*metric)).collect();
-        let headers =
-            self.keys.iter().cloned().chain(columns.iter().map(|(header, _)| header.clone()));
-        let rows = self.rows.iter().enumerate().map(|(index, record)| {
-            let cells = columns.iter().map(|(_, cells)| cells[index].clone());
-            record.names.iter().cloned().chain(cells).collect()
-        });
-        TextTable {
-            headers: headers.collect(),
-            rows: rows.collect(),
-            key_columns: self.keys.len(),
-            ..TextTable::default()
+        let mut headers = self.keys.clone();
+        let mut rows: Vec<_> = self.rows.iter().map(|record| record.names.clone()).collect();
+        for metric in metrics {
+            let (header, cells) = self.column(*metric);
+            headers.push(header);
+            for (row, cell) in rows.iter_mut().zip(cells) {
+                row.push(cell);
+            }
         }
+        TextTable { headers, rows, key_columns: self.keys.len(), ..TextTable::default() }
     }
 
     /// One row for each metric, one column for each flow or link.
@@ -274,7 +273,7 @@ impl<'a> Records<'a> {
             std::iter::once(first).chain(self.rows.iter().map(|record| name(&record.names)));
         let rows = metrics.iter().map(|metric| {
             let info = metric.info();
-            let all: Vec<_> = self.rows.iter().map(|record| record.estimate(*metric)).collect();
+            let all = self.estimates(*metric);
             let texts = format::estimates(&all, info.unit).into_iter().zip(&all).zip(&self.rows);
             let cells = texts.map(|((text, estimate), record)| {
                 text + &format::qualification(estimate, record.replications)
@@ -293,10 +292,12 @@ impl<'a> Records<'a> {
     /// its own unit.
     fn column(&self, metric: Metric) -> (String, Vec<String>) {
         let info = metric.info();
-        let all: Vec<_> = self.rows.iter().map(|record| record.estimate(metric)).collect();
+        let all = self.estimates(metric);
         let common = Prefix::common(&all, info.unit).filter(|_| !info.unit.is_empty());
         let Some(prefix) = common else {
-            let cells = self.rows.iter().map(|record| record.cell(metric));
+            let cells = self.rows.iter().zip(&all).map(|(record, estimate)| {
+                format::qualified(estimate, info.unit, record.replications)
+            });
             return (info.heading.to_owned(), cells.collect());
         };
         let cells = self.rows.iter().zip(&all).map(|(record, estimate)| match estimate.mean {
@@ -308,14 +309,44 @@ impl<'a> Records<'a> {
         });
         (format!("{} ({})", info.heading, prefix.unit), cells.collect())
     }
+
+    /// The estimates of a metric, one for each row.
+    fn estimates(&self, metric: Metric) -> Vec<Estimate> {
+        let column = self.columns.of(metric);
+        let estimate = |row: usize| column.get(row).copied().flatten().copied();
+        (0..self.rows.len()).map(|row| estimate(row).unwrap_or_default()).collect()
+    }
 }
 
-impl Record<'_> {
-    fn estimate(&self, metric: Metric) -> Estimate {
-        self.row.metrics.get(&metric).copied().unwrap_or_default()
+impl<'a> Columns<'a> {
+    fn new(rows: &[Record<'a>]) -> Self {
+        let mut of_metric = vec![Vec::new(); Metric::ALL.len()];
+        for (number, record) in rows.iter().enumerate() {
+            for (metric, estimate) in &record.row.metrics {
+                let column = &mut of_metric[*metric as usize];
+                if column.is_empty() {
+                    column.resize(rows.len(), None);
+                }
+                column[number] = Some(estimate);
+            }
+        }
+        Self { of_metric }
     }
 
-    fn cell(&self, metric: Metric) -> String {
-        format::qualified(&self.estimate(metric), metric.info().unit, self.replications)
+    fn of(&self, metric: Metric) -> &[Option<&'a Estimate>] {
+        &self.of_metric[metric as usize]
+    }
+
+    /// The known means of a metric.
+    fn means(&self, metric: Metric) -> impl Iterator<Item = f64> {
+        self.of(metric).iter().flatten().filter_map(|estimate| estimate.mean)
+    }
+
+    fn has_nonzero_value(&self, metric: Metric) -> bool {
+        self.means(metric).any(|mean| mean != 0.0)
+    }
+
+    fn is_known(&self, metric: Metric) -> bool {
+        self.means(metric).next().is_some()
     }
 }
