@@ -11,6 +11,13 @@ pub(crate) const fn floor(x: f64) -> f64 {
     if truncated > x { truncated - 1.0 } else { truncated }
 }
 
+/// `x` without its fraction, as [`f64::trunc`] apart from the sign of zero; `x` must be between
+/// -2^63 and 2^63.
+#[inline]
+pub(crate) const fn truncate(x: f64) -> f64 {
+    x as i64 as f64
+}
+
 /// The integer next to `x`, halves away from zero, as [`f64::round`]; [`u64::MAX`] if that is
 /// smaller, and 0 for negative numbers.
 #[inline]
@@ -41,6 +48,8 @@ mod tests {
         fn results_equal_those_of_the_library(x in numbers()) {
             prop_assert_eq!(floor(x), x.floor());
             prop_assert_eq!(floor(-x), (-x).floor());
+            prop_assert_eq!(truncate(x), x.trunc());
+            prop_assert_eq!(truncate(-x), (-x).trunc());
             prop_assert_eq!(round_to_u64(x), x.round() as u64);
         }
     }

@@ -38,6 +38,11 @@ impl Alterations {
         Self { is_active, ..Self::default() }
     }
 
+    /// Whether the run can alter data.
+    pub(crate) const fn is_active(&self) -> bool {
+        self.is_active
+    }
+
     /// Whether altered segments are on their way.
     #[inline]
     pub(crate) fn has_segments(&self) -> bool {

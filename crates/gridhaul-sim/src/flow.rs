@@ -81,6 +81,10 @@ impl Flow {
             if segment.flags.has(Flags::SYN) {
                 return Received::SynAck;
             }
+            if segment.len == 0 {
+                // A pure acknowledgement delivers nothing.
+                return Received::Other;
+            }
             return match self.app.as_ref().and_then(Application::watch_response) {
                 Some(notify_at) if end.receiver().delivered() >= notify_at => {
                     Received::PayloadReady

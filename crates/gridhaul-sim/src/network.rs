@@ -1,7 +1,7 @@
 //! The links of a run, and the routes over them.
 
-use gridhaul_core::link::{DropReason, LinkEntry, LinkObserver, LinkSet, PacketTransit};
-use gridhaul_core::tcp::{Flags, Segment};
+use gridhaul_core::link::{DropReason, LinkEntry, LinkObserver, LinkSet, LossCause, PacketTransit};
+use gridhaul_core::tcp::{LinkEvent, Segment};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -22,16 +22,13 @@ pub(crate) struct Network {
     pub detached: Packet,
 }
 
-/// A segment that an end has transmitted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Transmitted {
-    pub seq: u32,
-    pub len: u32,
-    pub flags: Flags,
-    /// Size with headers.
-    pub bytes: u32,
-    /// False if the queue of the first link has dropped the segment.
-    pub accepted: bool,
+/// The first link of a route, looked up once for each segment that an end sends.
+pub(crate) struct FirstLink<'a> {
+    link: u32,
+    next: u32,
+    entry: &'a mut Link,
+    detached: &'a mut Packet,
+    events: &'a mut Events,
 }
 
 /// One direction of a link with its counters and observers.
@@ -70,35 +67,20 @@ impl Network {
         self.links.offer(now, link, bytes, || packet(next + 1), schedule)
     }
 
-    /// Transmits a segment to the end `to` whose route begins at `next` in the list. `write` writes
-    /// the segment, over the content of an earlier one: in the buffer of the first link, if that
-    /// has no impairments or observers.
+    /// The first link of the route that begins at `next` in the list.
     #[inline(always)]
-    pub(crate) fn transmit(
-        &mut self,
-        now: Instant,
-        next: u32,
-        to: EndId,
-        write: impl FnOnce(&mut Segment),
-    ) -> Transmitted {
+    pub(crate) fn first_link(&mut self, next: u32) -> FirstLink<'_> {
         let link = self.routes[next as usize];
         let entry = self.links.entry_mut(link);
-        let packet = match entry.packet_slot(Packet::blank) {
-            Some(slot) => slot,
-            None => &mut self.detached,
-        };
-        (packet.to, packet.next, packet.sent) = (to, next + 1, now);
-        let segment = packet.segment_mut();
-        write(segment);
-        let Segment { seq, len, flags, .. } = *segment;
-        let bytes = segment.wire_bytes();
-        let events = &mut self.events;
-        let schedule = |deadline| events.schedule_link(link, deadline);
-        let accepted = match entry.offer_slot(now, bytes, schedule) {
-            Some(offered) => offered.is_ok(),
-            None => self.offer_detached(now, next, bytes),
-        };
-        Transmitted { seq, len, flags, bytes, accepted }
+        FirstLink { link, next, entry, detached: &mut self.detached, events: &mut self.events }
+    }
+
+    /// Offers the packet that [`FirstLink::segment`] has left detached. Returns false if the queue
+    /// drops the packet.
+    #[inline(never)]
+    pub(crate) fn offer_detached(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
+        let packet = self.detached;
+        self.offer(now, next, bytes, |next| Packet { next, ..packet }).is_ok()
     }
 
     /// The contention for a medium is over for a packet.
@@ -109,6 +91,16 @@ impl Network {
         self.links.advance_medium(now, medium, schedule);
     }
 
+    /// The report of the link at this index of the list of routes about a packet that was just
+    /// offered to it.
+    #[cold]
+    pub(crate) fn report(&mut self, now: Instant, next: u32, accepted: bool) -> Option<LinkEvent> {
+        if !accepted {
+            return Some(LinkEvent::Lost(LossCause::Queue));
+        }
+        self.marks(now, next).then_some(LinkEvent::Marked)
+    }
+
     /// Whether the queue at this index of the list of routes marks packets that support explicit
     /// congestion notification: it is more than half full.
     #[cold]
@@ -116,11 +108,29 @@ impl Network {
         let link = self.routes[next as usize];
         self.links.entry_mut(link).direction.is_more_than_half_full(now)
     }
+}
 
-    #[inline(never)]
-    fn offer_detached(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
-        let packet = self.detached;
-        self.offer(now, next, bytes, |next| Packet { next, ..packet }).is_ok()
+impl FirstLink<'_> {
+    /// Returns the memory for a segment to the end `to`, with the content of an earlier one: in the
+    /// buffer of the link, if that has no impairments or observers. [`Self::send`] must follow.
+    #[inline(always)]
+    pub(crate) fn segment(&mut self, now: Instant, to: EndId) -> &mut Segment {
+        let packet = match self.entry.packet_slot(Packet::blank) {
+            Some(slot) => slot,
+            None => &mut *self.detached,
+        };
+        (packet.to, packet.next, packet.sent) = (to, self.next + 1, now);
+        packet.segment_mut()
+    }
+
+    /// Transmits the segment just written to the memory of [`Self::segment`], of this size. Returns
+    /// whether the queue accepts the segment; `None` if the caller has to offer it by
+    /// [`Network::offer_detached`].
+    #[inline(always)]
+    pub(crate) fn send(self, now: Instant, bytes: u32) -> Option<bool> {
+        let Self { link, entry, events, .. } = self;
+        let schedule = |deadline| events.schedule_link(link, deadline);
+        entry.offer_slot(now, bytes, schedule).map(|offered| offered.is_ok())
     }
 }
 

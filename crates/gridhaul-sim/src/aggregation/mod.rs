@@ -87,6 +87,11 @@ impl Aggregators {
         }
     }
 
+    /// Whether there is an aggregator.
+    pub(crate) const fn is_active(&self) -> bool {
+        !self.connections.is_empty()
+    }
+
     /// Index of the upstream connection that forwards the data of a flow.
     #[inline]
     pub(crate) fn upstream_after(&self, flow: u32) -> Option<u32> {

@@ -37,6 +37,8 @@ pub(crate) struct LinkAudit {
     in_order: bool,
     /// Whether attackers may drop packets.
     is_attacked: bool,
+    /// Whether there is none of `managed_queue`, `channel` and `medium_use`.
+    is_common: bool,
     /// Packets that left the direction, copies included.
     left: u64,
     transmitter: TransmitterCheck,
@@ -66,15 +68,18 @@ pub(crate) struct LinkTotals {
 impl LinkAudit {
     pub(crate) fn new(direction: &Direction, trace: Option<&LinkTraceContent>) -> Self {
         let in_order = direction.reorder.is_none() && direction.duplicate.is_none();
+        let managed_queue = ManagedQueueCheck::new(direction).map(Box::new);
+        let channel = ChannelCheck::new(direction, trace, in_order).map(Box::new);
         Self {
             delay: direction.delay.as_nanos(),
             in_order,
             is_attacked: false,
+            is_common: managed_queue.is_none() && channel.is_none(),
             left: 0,
             transmitter: TransmitterCheck::of(direction, trace),
             queue: QueueCheck::new(direction.queue),
-            managed_queue: ManagedQueueCheck::new(direction).map(Box::new),
-            channel: ChannelCheck::new(direction, trace, in_order).map(Box::new),
+            managed_queue,
+            channel,
             medium_use: None,
             violation: None,
         }
@@ -89,6 +94,7 @@ impl LinkAudit {
     /// The direction shares its medium with others.
     pub(crate) fn observe_medium(&mut self) {
         self.medium_use = Some(Box::default());
+        self.is_common = false;
     }
 
     /// Use of the medium that the direction shares with others.
@@ -113,9 +119,7 @@ impl LinkAudit {
     pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         self.left += 1;
         // Nearly all packets arrive unimpaired: their checks are inlined into the event loop.
-        let is_common =
-            self.managed_queue.is_none() && self.channel.is_none() && self.medium_use.is_none();
-        if !is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
+        if !self.is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
             self.on_uncommon(now, transit);
         } else if self.is_ordered(now, transit) {
             self.check_transit(now, transit);

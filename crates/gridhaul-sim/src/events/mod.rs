@@ -119,14 +119,18 @@ impl Events {
     }
 
     /// [`schedule`](Self::schedule) for a link, the most frequent target.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn schedule_link(&mut self, link: u32, at: Instant) {
-        let scheduled = &mut self.scheduled_links[link as usize];
-        if at < *scheduled {
-            *scheduled = at;
-            self.sequence += 1;
-            self.links.push(link as usize, entry(link as usize, at, self.sequence));
+        // A link without packets has no deadline, so often nothing is to be done.
+        if at < self.scheduled_links[link as usize] {
+            self.insert_link(link as usize, at);
         }
+    }
+
+    fn insert_link(&mut self, link: usize, at: Instant) {
+        self.scheduled_links[link] = at;
+        self.sequence += 1;
+        self.links.push(link, entry(link, at, self.sequence));
     }
 
     /// [`schedule`](Self::schedule) for an end. An end without timer ([`Instant::NEVER`]) that

@@ -44,7 +44,7 @@ impl World {
     }
 
     /// The timer of the application of a flow has expired: it starts, or a message is ready.
-    pub(super) fn on_app(&mut self, now: Instant, flow_index: u32) {
+    pub(super) fn on_app<const PLAIN: bool>(&mut self, now: Instant, flow_index: u32) {
         let flow = &mut self.flows[flow_index as usize];
         if let Ends::Tcp(ends) = &flow.ends {
             // The window of a connection counts from its first use on.
@@ -72,9 +72,9 @@ impl World {
             }
         };
         self.net.events.schedule(Target::App(flow_index), next);
-        self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
+        self.transmit_ready::<PLAIN>(now, EndId::of(flow_index, FlowEnd::From));
         if self.is_active_at_to_end(now, flow_index) {
-            self.transmit_ready(now, EndId::of(flow_index, FlowEnd::To));
+            self.transmit_ready::<PLAIN>(now, EndId::of(flow_index, FlowEnd::To));
         }
     }
 
@@ -117,7 +117,7 @@ impl World {
                     let row = flow.row;
                     let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
                     flow.on_recorded(arrival, &mut self.in_flight, on_ready);
-                    self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
+                    self.transmit_ready::<false>(now, EndId::of(flow_index, FlowEnd::From));
                 }
             }
             match more {

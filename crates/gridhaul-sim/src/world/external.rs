@@ -44,7 +44,7 @@ impl World {
                 return Ok(Reached { now: until, is_complete: true });
             };
             reached = now;
-            self.handle(now, target)?;
+            self.handle::<false>(now, target)?;
             if end == StepEnd::FirstReport && self.external.has_reports() {
                 until = now;
             }
@@ -150,7 +150,7 @@ impl World {
         self.external.on_written(channel, message);
         let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
         flow.on_recorded(arrival, &mut self.in_flight, on_ready);
-        self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
+        self.transmit_ready::<false>(now, EndId::of(flow_index, FlowEnd::From));
     }
 
     fn schedule_channel(&mut self, channel: u32) {

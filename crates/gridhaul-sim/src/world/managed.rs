@@ -11,7 +11,6 @@ use crate::counters::ArrivedMessage;
 use crate::end_id::EndId;
 use crate::events::Target;
 use crate::flow::{Ends, Flow};
-use crate::network::Transmitted;
 
 impl World {
     /// A segment of the flow has arrived, or a deadline of its connections, their manager or the
@@ -83,13 +82,19 @@ impl World {
         for (end, connection) in managed.ends_mut() {
             let (id, next) = (EndId::of(flow_index, end), routes[end as usize]);
             while let Some(segment) = connection.poll_transmit(now) {
-                let sent = self.net.transmit(now, next, id.peer(), |target| *target = segment);
-                let data = sent.len > 0 && end == FlowEnd::From;
+                let bytes = segment.wire_bytes();
+                let mut first_link = self.net.first_link(next);
+                *first_link.segment(now, id.peer()) = segment;
+                let accepted = match first_link.send(now, bytes) {
+                    Some(accepted) => accepted,
+                    None => self.net.offer_detached(now, next, bytes),
+                };
+                let data = segment.len > 0 && end == FlowEnd::From;
                 if data {
-                    self.counters.path_counters[row as usize].on_sent(sent.bytes);
+                    self.counters.path_counters[row as usize].on_sent(bytes);
                 }
-                if !sent.accepted && data {
-                    let Transmitted { seq, len, flags, .. } = sent;
+                if !accepted && data {
+                    let Segment { seq, len, flags, .. } = segment;
                     let lost = Segment { seq, len, flags, ..Segment::default() };
                     self.counters.on_segment_lost(row, flow_index, &lost, LossCause::Queue);
                 }

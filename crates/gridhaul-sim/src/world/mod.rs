@@ -9,7 +9,7 @@ mod managed;
 mod nodes;
 
 use gridhaul_core::link::{LossCause, TransitOutcome};
-use gridhaul_core::load::InFlightMessages;
+use gridhaul_core::load::{Application, InFlightMessages};
 use gridhaul_core::tcp::{Flags, LinkEvent, Segment, Sender, State};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::answer::{LossReason, RunRows};
@@ -28,7 +28,7 @@ use crate::fragmentation::Fragmentation;
 use crate::hybrid_router::HybridRouters;
 use crate::layout::Layout;
 use crate::metrics::{RunState, WarmupSnapshot, rows};
-use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network, Transmitted};
+use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network};
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::recorder::Recorder;
@@ -75,12 +75,13 @@ impl World {
     /// A recorded trace has an invalid row that was not read before the run.
     pub(crate) fn run(&mut self, continues: impl Fn(u64) -> bool) -> Result<bool, RunError> {
         self.begin();
+        let is_plain = self.is_plain();
         let end = self.counters.measured.end.as_nanos();
         let (mut until, mut slice) = (0, (end >> 20).max(1));
         while until < end {
             until = end.min(until.saturating_add(slice));
             let before = self.net.events.entries();
-            self.run_until(Instant::from_nanos(until))?;
+            self.run_until(Instant::from_nanos(until), is_plain)?;
             let done = (u128::from(until) * 1000 / u128::from(end)) as u64;
             if !continues(done) && until < end {
                 return Ok(false);
@@ -118,21 +119,39 @@ impl World {
         self.reserve_external();
     }
 
-    /// Handles all events up to and including a time.
-    fn run_until(&mut self, until: Instant) -> Result<(), RunError> {
+    /// Whether the run has none of the features for which the event loop would have to check at
+    /// each packet. This does not change during a run.
+    fn is_plain(&self) -> bool {
+        let is_greedy = |flow: &Flow| flow.app.as_ref().is_some_and(Application::is_greedy);
+        !(self.aggregators.is_active()
+            || self.alterations.is_active()
+            || self.counters.loss_causes.is_active()
+            || self.event_logs.is_active()
+            || self.external.is_active()
+            || self.flows.iter().any(is_greedy))
+    }
+
+    /// Handles all events up to and including a time. `is_plain` is that of the run.
+    fn run_until(&mut self, until: Instant, is_plain: bool) -> Result<(), RunError> {
+        if is_plain { self.handle_until::<true>(until) } else { self.handle_until::<false>(until) }
+    }
+
+    /// [`run_until`](Self::run_until) for plain runs or for all: the event loop of plain runs is
+    /// compiled without the checks for the features that they lack.
+    fn handle_until<const PLAIN: bool>(&mut self, until: Instant) -> Result<(), RunError> {
         while let Some((now, target)) = self.net.events.pop(until) {
-            self.handle(now, target)?;
+            self.handle::<PLAIN>(now, target)?;
         }
         Ok(())
     }
 
     /// Handles an event.
     #[inline(always)]
-    fn handle(&mut self, now: Instant, target: Target) -> Result<(), RunError> {
+    fn handle<const PLAIN: bool>(&mut self, now: Instant, target: Target) -> Result<(), RunError> {
         match target {
-            Target::Link(link) => self.on_link(now, link),
-            Target::End(end) => self.on_end(now, end),
-            Target::App(flow) => self.on_app(now, flow),
+            Target::Link(link) => self.on_link::<PLAIN>(now, link),
+            Target::End(end) => self.on_end::<PLAIN>(now, end),
+            Target::App(flow) => self.on_app::<PLAIN>(now, flow),
             Target::Sampling => self.on_sampling(now),
             Target::Proxy(instance) => self.on_proxy_timeout(now, instance),
             Target::Router(router) => {
@@ -150,7 +169,7 @@ impl World {
 
     /// Packets have left a link: each enters the next link or reaches its destination.
     #[inline]
-    fn on_link(&mut self, now: Instant, link: u32) {
+    fn on_link<const PLAIN: bool>(&mut self, now: Instant, link: u32) {
         let deadline = loop {
             let Some(entry) = self.net.links.direction_mut(link) else {
                 return self.net.advance_medium(now, link);
@@ -160,14 +179,14 @@ impl World {
             let next = self.net.routes[packet.next as usize];
             // An earlier link of the path may have altered the segment.
             let intact = matches!(transit.outcome, TransitOutcome::Arrived)
-                && !self.alterations.has_segments();
+                && (PLAIN || !self.alterations.has_segments());
             if let Body::Tcp(segment) = &packet.body
                 && intact
                 && next == END_OF_ROUTE
             {
                 // The end reads the segment in the buffer of the link, which saves most copies.
                 let to = packet.to;
-                if self.aggregators.receives(to, segment) {
+                if !PLAIN && self.aggregators.receives(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
                     entry.direction.drop_front();
                     self.on_segment_at_aggregator(now, to, &segment, sent);
@@ -185,7 +204,7 @@ impl World {
                     if received != Received::Other {
                         self.on_received(now, to, received);
                     }
-                    self.transmit_ready_inlined(now, to);
+                    self.transmit_ready_inlined::<PLAIN>(now, to);
                 }
             } else if intact
                 && next != END_OF_ROUTE
@@ -283,28 +302,22 @@ impl World {
                 if received != Received::Other {
                     self.on_received(now, to, received);
                 }
-                self.transmit_ready(now, to);
+                self.transmit_ready::<false>(now, to);
             }
         }
     }
 
     /// Transmits the segments that an end may send, and schedules its next timer.
     #[inline(always)]
-    fn transmit_ready_inlined(&mut self, now: Instant, end: EndId) {
+    fn transmit_ready_inlined<const PLAIN: bool>(&mut self, now: Instant, end: EndId) {
+        if !PLAIN {
+            self.observe_handled(now, end);
+        }
+        let is_logged = !PLAIN && self.event_logs.has(end);
         let flow = &mut self.flows[end.flow() as usize];
         let side = end.side();
         let next = flow.routes[side];
-        if side == 0
-            && self.counters.loss_causes.is_active()
-            && let Ends::Tcp(ends) = &flow.ends
-        {
-            self.counters.loss_causes.on_handled(end.flow(), ends);
-        }
-        let is_logged = self.event_logs.has(end);
-        if is_logged && let Ends::Tcp(ends) = &flow.ends {
-            self.event_logs.on_handled(now, end, &ends[side]);
-        }
-        let in_burst = side == 0 && flow.is_in_burst();
+        let in_burst = !PLAIN && side == 0 && flow.is_in_burst();
         let deadline = loop {
             let written = in_burst
                 && poll_write(
@@ -322,41 +335,45 @@ impl World {
                 }
                 break connection.next_deadline();
             };
+            let mut first_link = self.net.first_link(next);
+            let segment = first_link.segment(now, end.peer());
+            connection.write_segment(now, &pending, segment);
+            let Segment { seq, len, flags, .. } = *segment;
+            let bytes = segment.wire_bytes();
+            if is_logged {
+                self.event_logs.on_polled(now, end, connection, Some(segment));
+            }
             // TCP detects a segment that the queue drops as any other loss.
-            let sent = self.net.transmit(now, next, end.peer(), |segment| {
-                connection.write_segment(now, &pending, segment);
-                if is_logged {
-                    self.event_logs.on_polled(now, end, connection, Some(segment));
-                }
-            });
-            let Transmitted { seq, len, flags, bytes, accepted } = sent;
+            let accepted = match first_link.send(now, bytes) {
+                Some(accepted) => accepted,
+                None => self.net.offer_detached(now, next, bytes),
+            };
             // An end sends data before a pure acknowledgement, so nothing follows one, unless it
             // acknowledges only the SYN.
             let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
             let data = len > 0 && side == 0;
             if data {
                 self.counters.path_counters[flow.row as usize].on_sent(bytes);
-            }
-            if !accepted && data {
-                let segment = Segment { seq, len, flags, ..Segment::default() };
-                self.counters.on_segment_lost(flow.row, end.flow(), &segment, LossCause::Queue);
-            }
-            if data && self.counters.loss_causes.needs_reports() {
                 if !accepted {
-                    connection.handle_link_report(seq, len, now, LinkEvent::Lost(LossCause::Queue));
-                } else if self.net.marks(now, next) {
-                    connection.handle_link_report(seq, len, now, LinkEvent::Marked);
+                    let segment = Segment { seq, len, flags, ..Segment::default() };
+                    self.counters.on_segment_lost(flow.row, end.flow(), &segment, LossCause::Queue);
+                }
+                if !PLAIN && self.counters.loss_causes.needs_reports() {
+                    let event = self.net.report(now, next, accepted);
+                    if let Some(event) = event {
+                        connection.handle_link_report(seq, len, now, event);
+                    }
                 }
             }
             if last || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
             }
         };
-        let sends_upstream = self.aggregators.sends_from(end);
+        let sends_upstream = !PLAIN && self.aggregators.sends_from(end);
         self.net.events.schedule_end(end, deadline, || {
             let is_observed =
                 is_logged || self.external.is_active() || self.counters.loss_causes.is_active();
-            !(in_burst || sends_upstream || is_observed)
+            PLAIN || !(in_burst || sends_upstream || is_observed)
         });
         if is_logged && let Ends::Tcp(ends) = &self.flows[end.flow() as usize].ends {
             self.event_logs.on_polled(now, end, &ends[side], None);
@@ -366,14 +383,25 @@ impl World {
         }
     }
 
+    /// An end has handled an event, which may show in an event log or in a classified loss.
+    fn observe_handled(&mut self, now: Instant, end: EndId) {
+        let Ends::Tcp(ends) = &self.flows[end.flow() as usize].ends else { return };
+        if end.is_from() && self.counters.loss_causes.is_active() {
+            self.counters.loss_causes.on_handled(end.flow(), ends);
+        }
+        if self.event_logs.has(end) {
+            self.event_logs.on_handled(now, end, &ends[end.side()]);
+        }
+    }
+
     /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent
     /// callers.
     #[inline(never)]
-    fn transmit_ready(&mut self, now: Instant, end: EndId) {
-        self.transmit_ready_inlined(now, end);
+    fn transmit_ready<const PLAIN: bool>(&mut self, now: Instant, end: EndId) {
+        self.transmit_ready_inlined::<PLAIN>(now, end);
     }
 
-    fn on_end(&mut self, now: Instant, end: EndId) {
+    fn on_end<const PLAIN: bool>(&mut self, now: Instant, end: EndId) {
         let flow = &mut self.flows[end.flow() as usize];
         let Ends::Tcp(ends) = &mut flow.ends else { return };
         let connection = &mut ends[end.side()];
@@ -394,7 +422,7 @@ impl World {
                 self.report_if_closed(now, end.flow());
             }
         }
-        self.transmit_ready(now, end);
+        self.transmit_ready::<PLAIN>(now, end);
     }
 
     /// The rows of the answer at the end of the run.
@@ -442,3 +470,6 @@ fn poll_write(
     let row = flow.row;
     flow.poll_write(now, in_flight, |ready| counters.on_ready(row, number, ready))
 }
+
+#[cfg(test)]
+mod plain_runs;

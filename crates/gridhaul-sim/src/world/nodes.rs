@@ -29,7 +29,7 @@ impl World {
             self.log_segment_at_aggregator(now, to, segment, ends == [None; 2]);
         }
         for end in ends.into_iter().flatten() {
-            self.transmit_ready(now, end);
+            self.transmit_ready::<false>(now, end);
         }
     }
 
@@ -49,7 +49,7 @@ impl World {
     pub(super) fn on_upstream_transmitted(&mut self, now: Instant, flow_index: u32) {
         self.aggregation_context().on_transmitted(now, flow_index);
         while let Some(end) = self.aggregation_context().poll_departed(now, flow_index) {
-            self.transmit_ready(now, end);
+            self.transmit_ready::<false>(now, end);
         }
         if self.event_logs.is_active() {
             self.event_logs.on_aggregators(now, &self.aggregators, NodeCause::Upstream);

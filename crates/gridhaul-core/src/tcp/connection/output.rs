@@ -49,19 +49,17 @@ impl Connection {
     /// Constructs the segment that carries a range of the stream in `target`.
     #[inline(always)]
     pub(crate) fn write_range(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
-        if range.start > 0 && self.sends_without_options() {
-            self.write_without_options(now, range, target);
+        if range.start > 0 && self.sends_common_segment() {
+            self.write_common(now, range, target);
         } else {
-            self.write_with_options(now, range, target);
+            self.write_uncommon(now, range, target);
         }
     }
 
-    /// Whether the next segment, unless it is SYN, has no options and no flag but ACK.
+    /// Whether the next segment, unless it is SYN, has no option but timestamps and is not FIN.
     #[inline]
-    fn sends_without_options(&self) -> bool {
-        !self.timestamps
-            && !self.receiver.has_sack_blocks()
-            && self.sending.fin_position().is_none()
+    fn sends_common_segment(&self) -> bool {
+        !self.receiver.has_sack_blocks() && self.sending.fin_position().is_none()
     }
 
     /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC
@@ -77,33 +75,31 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn write_without_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
+    fn write_common(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let flags = self.note_data(now, range);
+        let timestamps = self.clock_values(now);
         let params = &*self.params;
         let acknowledged = self.receiver.acknowledged();
         self.receiver.on_ack_sent(now, params);
         self.last_ack = acknowledged;
+        let options = clock_len(timestamps.is_some(), params);
         target.seq = self.isn.wrapping_add(range.start as u32);
         target.ack = self.peer_isn.wrapping_add(acknowledged as u32);
         target.len = range.len;
-        target.window = self.receiver.offer(params);
-        target.timestamps = None;
+        target.window = self.receiver.offer(acknowledged, params);
+        target.timestamps = timestamps;
         target.sack.clear();
         target.sack_permitted = false;
         target.clock = clock_option(params);
         target.flags = flags;
-        target.header = params.header.min(255) as u8;
+        target.header = (params.header as usize + options).min(255) as u8;
     }
 
     #[inline(never)]
-    fn write_with_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
+    fn write_uncommon(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let (len, flags, syn) = self.flags_of(now, range);
+        let timestamps = self.clock_values(now);
         let params = &*self.params;
-        let clock = clock_option(params);
-        let timestamps = self.timestamps.then(|| match clock {
-            ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
-            ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
-        });
         target.sack.clear();
         if self.sack && !syn && self.receiver.has_sack_blocks() {
             let max_blocks = match params.option_bytes {
@@ -118,8 +114,11 @@ impl Connection {
         let header = params.header as usize + options;
         let acknowledged = self.receiver.acknowledged();
         self.receiver.on_ack_sent(now, params);
-        let window =
-            if syn { self.receiver.offered_by_syn(params) } else { self.receiver.offer(params) };
+        let window = if syn {
+            self.receiver.offered_by_syn(params)
+        } else {
+            self.receiver.offer(acknowledged, params)
+        };
         self.last_ack = acknowledged;
         target.seq = self.isn.wrapping_add(range.start as u32);
         target.ack = self.peer_isn.wrapping_add(acknowledged as u32);
@@ -127,9 +126,18 @@ impl Connection {
         target.window = window;
         target.timestamps = timestamps;
         target.sack_permitted = syn && self.sack;
-        target.clock = clock;
+        target.clock = clock_option(params);
         target.flags = flags;
         target.header = header.min(255) as u8;
+    }
+
+    /// The numbers of the timestamp option, if both ends use it.
+    #[inline]
+    fn clock_values(&self, now: Instant) -> Option<(u32, u32)> {
+        self.timestamps.then(|| match clock_option(&self.params) {
+            ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
+            ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
+        })
     }
 
     /// Payload and flags of the segment that carries a range, and whether it is SYN.
@@ -155,19 +163,22 @@ pub(super) const fn clock_option(params: &StackParams) -> ClockOption {
     if params.one_way_delay { ClockOption::OneWayDelay } else { ClockOption::Timestamps }
 }
 
-/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), 12 for the delays
-/// of MEDX, 4 + 8n for SACK blocks with their padding.
+/// Bytes of options: those of the clock, and 4 + 8n for SACK blocks with their padding.
 #[inline]
 fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
     let blocks = sack.as_slice().len();
-    match params.option_bytes {
+    let padding = if blocks > 0 && params.option_bytes == OptionBytes::All { 4 } else { 0 };
+    clock_len(timestamps, params) + padding + 8 * blocks
+}
+
+/// Bytes of the timestamp option: 12 for timestamps with their padding (RFC 7323, appendix A) and
+/// for the delays of MEDX.
+#[inline]
+fn clock_len(timestamps: bool, params: &StackParams) -> usize {
+    let counts = match params.option_bytes {
         // ns-2 has no MEDX, so its real size applies.
-        OptionBytes::SackBlocks => {
-            usize::from(timestamps && params.one_way_delay) * 12 + 8 * blocks
-        }
-        OptionBytes::All => {
-            let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-            usize::from(timestamps) * 12 + sack_len
-        }
-    }
+        OptionBytes::SackBlocks => params.one_way_delay,
+        OptionBytes::All => true,
+    };
+    if timestamps && counts { 12 } else { 0 }
 }

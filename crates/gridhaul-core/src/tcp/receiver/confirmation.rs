@@ -134,7 +134,10 @@ mod tests {
         receiver.on_ack_sent(Instant::ZERO, &params);
         assert!(!is_due(&receiver));
         // The window begins at the acknowledgement number.
-        assert_eq!((receiver.offer(&params), receiver.window(&params)), (8_000, 7_500));
+        assert_eq!(
+            (receiver.offer(receiver.acknowledged(), &params), receiver.window(&params)),
+            (8_000, 7_500)
+        );
         receiver.confirm(u64::MAX);
         assert_eq!((receiver.acknowledged(), receiver.unconfirmed()), (2_001, 0));
     }

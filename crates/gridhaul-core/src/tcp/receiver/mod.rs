@@ -231,10 +231,10 @@ impl Receiver {
 
     /// The last offered window in whole units of the window scale, as the peer decodes it (RFC
     /// 7323, section 2.3). It is rounded up, so that its right edge does not move to the left
-    /// (section 2.4), or down where the buffer has no space for a whole unit.
+    /// (section 2.4), or down where the buffer has no space for a whole unit. `acknowledged` is the
+    /// position that the segment [acknowledges](Self::acknowledged).
     #[inline]
-    pub(crate) fn offer(&mut self, params: &StackParams) -> u32 {
-        let acknowledged = self.acknowledged();
+    pub(crate) fn offer(&mut self, acknowledged: u64, params: &StackParams) -> u32 {
         let window = self.offered.saturating_sub(acknowledged) as u32;
         if self.window_shift == 0 {
             return window;

@@ -16,7 +16,7 @@ use self::cube::cube_root;
 use self::hystart::HyStart;
 use super::{CongestionControl, Window};
 use crate::coverage_mark::mark;
-use crate::rounding::floor;
+use crate::rounding::{floor, truncate};
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::CubicRules;
@@ -272,7 +272,7 @@ impl Epoch {
     fn acks_per_segment(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
         let cwnd = floor(cwnd / mss);
         let from_plateau = at.as_secs_f64() - self.k;
-        let offset = (C * from_plateau * from_plateau * from_plateau).trunc();
+        let offset = truncate(C * from_plateau * from_plateau * from_plateau);
         let target = floor(self.w_max / mss) + offset;
         // Without a higher target, a hundred windows.
         let mut count = if target > cwnd { floor(cwnd / (target - cwnd)) } else { 100.0 * cwnd };
