@@ -117,7 +117,11 @@ fn flow_row(
         metrics.push((Metric::MessagesDue, row.ready as f64));
         // TCP retransmits segments that a link has lost, so that only datagrams stay lost.
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
-        metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
+        match &row.coap {
+            Some(coap) => coap.metrics(&mut metrics),
+            None => metrics
+                .extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss))),
+        }
         let all_arrived = row.delays.count() == row.ready;
         let completed = row.in_progress.as_ref().filter(|_| all_arrived);
         let last = completed.and_then(InProgress::span);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gridhaul_core::link::{LossCause, PathCounters};
-use gridhaul_core::load::{DeadlineCounter, InProgress, MessageDelays};
+use gridhaul_core::load::{CoapCounters, DeadlineCounter, InProgress, MessageDelays};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -39,6 +39,8 @@ pub(crate) struct RunCounters {
     pub handshakes: Handshakes,
     /// Connections of the rows whose flows open and close them; `None` for other rows.
     pub connections: Vec<Option<Box<RowConnections>>>,
+    /// Confirmable messages of each row; `None` for rows with another transport.
+    pub coap: Vec<Option<Box<CoapCounters>>>,
     pub members: MemberCounters,
     /// Timers that expired close to the end of an outage.
     pub outage_ends: OutageEnds,
@@ -78,6 +80,7 @@ impl RunCounters {
             loss_causes,
             handshakes: Handshakes::new(rows),
             connections: vec![None; rows],
+            coap: vec![None; rows],
             members: MemberCounters::default(),
             outage_ends: OutageEnds::default(),
             measured,

@@ -1,6 +1,6 @@
 //! Flows: the two ends of a connection, and the application that uses it.
 
-use gridhaul_core::load::Application;
+use gridhaul_core::load::{Application, CoapMember};
 use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -36,6 +36,8 @@ pub(crate) enum Ends {
     Tcp([Connection; 2]),
     /// Connections that open and close during the run.
     Managed(Box<ManagedFlow>),
+    /// Confirmable messages of CoAP.
+    Coap(Box<CoapMember>),
     /// Datagrams: the ends have no state.
     Datagram {
         /// Whether the `to` end sends every packet back.
@@ -157,7 +159,7 @@ impl Flow {
         match &self.ends {
             Ends::Tcp(ends) => ends[1].receiver().delivered(),
             Ends::Managed(managed) => managed.manager.delivered(FlowEnd::To),
-            Ends::Datagram { .. } => 0,
+            Ends::Coap(_) | Ends::Datagram { .. } => 0,
         }
     }
 
@@ -166,7 +168,7 @@ impl Flow {
     pub(crate) fn chunks(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
         let mss = match &self.ends {
             Ends::Tcp(ends) => u64::from(ends[0].params().mss),
-            Ends::Managed(_) | Ends::Datagram { .. } => 1,
+            Ends::Managed(_) | Ends::Coap(_) | Ends::Datagram { .. } => 1,
         };
         let transfer = self.app.as_ref().and_then(Application::transfer);
         let total = transfer.map_or(u64::MAX, |transfer| transfer.bytes);
@@ -182,12 +184,21 @@ impl Flow {
         }
     }
 
+    /// Ready times of confirmable messages that have not arrived and are not given up.
+    pub(crate) fn unconfirmed(&self) -> impl Iterator<Item = Instant> {
+        let member = match &self.ends {
+            Ends::Coap(member) => Some(member),
+            _ => None,
+        };
+        member.into_iter().flat_map(|member| member.undelivered())
+    }
+
     /// Checks that received data was sent and that acknowledged data was received.
     pub(crate) fn audit(&self) -> Result<(), Violation> {
         match &self.ends {
             Ends::Tcp(ends) => audit(ends),
             Ends::Managed(managed) => managed.connections().try_for_each(audit),
-            Ends::Datagram { .. } => Ok(()),
+            Ends::Coap(_) | Ends::Datagram { .. } => Ok(()),
         }
     }
 
@@ -196,7 +207,7 @@ impl Flow {
         match &self.ends {
             Ends::Tcp(ends) => sums.add(ends),
             Ends::Managed(managed) => managed.add_senders(sums),
-            Ends::Datagram { .. } => {}
+            Ends::Coap(_) | Ends::Datagram { .. } => {}
         }
     }
 

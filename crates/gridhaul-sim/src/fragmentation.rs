@@ -143,7 +143,7 @@ mod tests {
 
     fn datagram(bytes: u32, header: u8) -> Datagram {
         let (is_altered, number, ready) = (false, 7, Instant::ZERO);
-        Datagram { bytes, header, is_altered, number, ready, fragment: None }
+        Datagram { bytes, header, is_altered, number, ready, fragment: None, coap: None }
     }
 
     fn fragmentation(mtu: &[u32]) -> Fragmentation {

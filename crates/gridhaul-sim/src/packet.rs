@@ -1,6 +1,7 @@
 //! Packets on the links.
 
 use gridhaul_core::link::LinkPayload;
+use gridhaul_core::load::CoapDatagram;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -52,6 +53,8 @@ pub(crate) struct Datagram {
     pub ready: Instant,
     /// The part that the packet carries; `None` for the complete datagram.
     pub fragment: Option<Fragment>,
+    /// The content of a datagram of a flow with confirmable messages; `None` for other flows.
+    pub coap: Option<CoapDatagram>,
 }
 
 /// A fragment of a datagram.

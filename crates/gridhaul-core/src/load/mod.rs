@@ -6,6 +6,7 @@
 //! demand over a [`Carrier`]: a simulated connection or a socket.
 
 mod application;
+mod coap;
 mod connections;
 mod deadline;
 mod event_burst;
@@ -30,6 +31,10 @@ use crate::random::RandomStream;
 
 pub use application::{
     Application, Carrier, Delivered, InFlightMessages, Message, Outbox, Transfer,
+};
+pub use coap::{
+    CoapContent, CoapCounters, CoapDatagram, CoapMember, CoapRules, CoapTransmission,
+    DeliveredMessage,
 };
 pub use connections::{
     AcceptQueue, ConnectionCounters, ConnectionManager, ConnectionRules, ConnectionTransport,

@@ -42,7 +42,10 @@ pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, Trace
     let Load::Trace(trace) = &spec.load else { return None };
     let bytes_max = match spec.transport {
         Transport::Tcp => u64::MAX,
-        Transport::Datagram | Transport::Echo => scenario.datagram_payload_max(spec.ip).get(),
+        Transport::Datagram | Transport::Echo | Transport::Coap => {
+            let largest = scenario.datagram_payload_max(spec.ip).get();
+            largest.saturating_sub(spec.datagram_overhead())
+        }
     };
     let limits = TraceLimits { members: scenario.connections(spec), bytes_max };
     let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());

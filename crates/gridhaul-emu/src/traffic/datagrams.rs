@@ -19,7 +19,7 @@ pub(crate) struct Datagrams {
     /// The `from` and the `to` end.
     pub ends: [Socket; 2],
     /// Source of messages; `None` if a trace provides them.
-    source: Option<Source>,
+    pub source: Option<Source>,
     pub start: Instant,
     echo: bool,
     begun: bool,

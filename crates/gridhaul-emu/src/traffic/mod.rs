@@ -1,5 +1,6 @@
 //! The applications of a run: one thread with all kernel sockets.
 
+mod coap;
 mod connection;
 mod datagrams;
 mod driver;

@@ -1,12 +1,13 @@
 //! Measurements at the sockets of one row of flows.
 
 use gridhaul_core::load::{
-    ConnectionCounters, DeadlineCounter, HandshakeTimes, InProgress, MessageDelays, Transfers,
-    WaitingTimes,
+    CoapCounters, ConnectionCounters, DeadlineCounter, HandshakeTimes, InProgress, MessageDelays,
+    Transfers, WaitingTimes,
 };
 use gridhaul_scenario::scenario::{Flow, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::coap::CoapSockets;
 use super::connection::{Connection, Observer};
 use super::managed::ManagedConnections;
 use super::samples::{SampleMeans, SenderCounts};
@@ -44,6 +45,8 @@ pub(crate) struct RowTraffic {
     pub openings: Option<HandshakeTimes>,
     /// Connections that open and close during the run; `None` for other flows.
     pub connections: Option<ConnectionCounters>,
+    /// Confirmable messages; `None` for flows with another transport.
+    pub coap: Option<CoapCounters>,
     /// Ages of the messages that became ready after the warm-up and have not arrived, and the
     /// number of messages that were never sent: their connection failed to open, or the socket did
     /// not accept them.
@@ -81,6 +84,7 @@ impl RowTraffic {
             connections: flow
                 .manages_connections()
                 .then(|| ConnectionCounters::new(flow.tls.is_some())),
+            coap: flow.confirmable().map(|_| CoapCounters::new(warmup..end, flow.dtls.is_some())),
             waiting: WaitingTimes::default(),
             unsent: 0,
             acknowledged_undelivered: 0,
@@ -113,6 +117,19 @@ impl RowTraffic {
         self.failed += connections.failed;
         if let Some(failure) = &connections.failure {
             self.failure.get_or_insert_with(|| failure.clone());
+        }
+    }
+
+    /// A member with confirmable messages.
+    pub(super) fn finish_coap(&mut self, sockets: &CoapSockets, end: Instant) {
+        self.finish_messages(sockets.undelivered(), end);
+    }
+
+    /// Calls `act` with the counters of confirmable messages, if the row has them.
+    pub(super) fn count_coap(&mut self, act: impl FnOnce((&mut Self, &mut CoapCounters))) {
+        if let Some(mut counters) = self.coap.take() {
+            act((&mut *self, &mut counters));
+            self.coap = Some(counters);
         }
     }
 

@@ -153,7 +153,8 @@ fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str,
         Load::Burst(load) => Some(load.size),
         _ => None,
     };
-    if flow.transport != Transport::Tcp && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
+    let is_numbered = matches!(flow.transport, Transport::Datagram | Transport::Echo);
+    if is_numbered && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
         unsupported.push((
             "load",
             format!("a datagram contains its number; expected at least {NUMBER_BYTES} B"),

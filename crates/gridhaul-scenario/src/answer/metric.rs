@@ -208,7 +208,33 @@ metrics! {
          may act have this column.";
     MessageLoss "message_loss_ratio" "message loss" "" Flow
         "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose \
-         connection failed to open. Null without messages.";
+         connection failed to open. `coap`: share of the messages given up of which no copy \
+         arrived, among those acknowledged or given up. Null without messages.";
+    Acknowledged "acknowledged_count" "messages acknowledged" "" Flow
+        "Messages whose response arrived at the sender, of those due in the measured time. Only \
+         flows with `transport = \"coap\"` have this column and the next nine.";
+    AcknowledgedRatio "acknowledged_ratio" "success at the sender" "" Flow
+        "Share of acknowledged messages among those acknowledged or given up. A message that was \
+         given up may have arrived.";
+    GivenUp "given_up_count" "messages given up" "" Flow
+        "Messages given up after all retransmissions, of those due in the measured time.";
+    MessageRetransmissions "message_retransmissions_count" "message retransmissions" "" Flow
+        "Retransmissions of messages that were due in the measured time.";
+    DuplicateMessages "duplicate_messages_count" "duplicate messages" "" Flow
+        "Further copies of messages that arrived at the receiver, which answers each of them; of \
+         messages due in the measured time.";
+    ResponseTimeMean "response_time_mean_s" "time to the response, mean" "s" Flow
+        "Time from the first transmission of a message to the arrival of its response; mean over \
+         the messages acknowledged.";
+    DtlsHandshakes "dtls_handshakes_count" "DTLS handshakes" "" Flow
+        "DTLS handshakes completed by senders, including the warm-up.";
+    DtlsHandshakeTime "dtls_handshake_time_mean_s" "time of a DTLS handshake, mean" "s" Flow
+        "Time from the first flight of a handshake until the sender can send its message; mean.";
+    DtlsHandshakeBytes "dtls_handshake_byte" "bytes of DTLS handshakes" "B" Flow
+        "Bytes of DTLS flights that both ends have sent, without headers of UDP and IP, with \
+         retransmissions; including the warm-up.";
+    DtlsRetransmissions "dtls_retransmissions_count" "retransmitted DTLS flights" "" Flow
+        "DTLS flights that both ends have retransmitted, including the warm-up.";
     DelayMean "delay_mean_s" "message delay, mean" "s" Flow
         "Time from the moment at which a message is due to its complete arrival, including the \
          handshake; mean over the messages that arrived.";
@@ -332,14 +358,33 @@ metrics! {
 
 impl Metric {
     /// Whether only rows of some scenarios have this column: directions that contend for a medium,
-    /// directions and flows under attack, flows whose connections open and close, and flows with a
-    /// distribution over their members.
+    /// directions and flows under attack, flows whose connections open and close, flows with a
+    /// distribution over their members, and flows with CoAP.
     #[must_use]
     pub const fn is_of_some_rows(self) -> bool {
         matches!(self, Self::Collisions)
             || self.is_of_attacks()
             || self.is_of_connections()
             || self.is_of_distributions()
+            || self.is_of_coap()
+    }
+
+    /// Whether only flows with `transport = "coap"` have this column.
+    #[must_use]
+    pub const fn is_of_coap(self) -> bool {
+        matches!(
+            self,
+            Self::Acknowledged
+                | Self::AcknowledgedRatio
+                | Self::GivenUp
+                | Self::MessageRetransmissions
+                | Self::DuplicateMessages
+                | Self::ResponseTimeMean
+                | Self::DtlsHandshakes
+                | Self::DtlsHandshakeTime
+                | Self::DtlsHandshakeBytes
+                | Self::DtlsRetransmissions
+        )
     }
 
     /// Whether only flows whose connections open and close have this column.

@@ -67,10 +67,12 @@ pub enum LossReason {
     Unfinished,
     /// An attacker dropped the packet.
     Attack,
+    /// The sender gave a confirmable message up.
+    GivenUp,
 }
 
 impl LossReason {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::QueueFull,
         Self::Aqm,
         Self::Loss,
@@ -84,6 +86,7 @@ impl LossReason {
         Self::ConnectionClosed,
         Self::Unfinished,
         Self::Attack,
+        Self::GivenUp,
     ];
 
     /// Name in the column `reason`.
@@ -103,6 +106,7 @@ impl LossReason {
             Self::ConnectionClosed => "connection_closed",
             Self::Unfinished => "unfinished",
             Self::Attack => "attack",
+            Self::GivenUp => "given_up",
         }
     }
 }

@@ -239,6 +239,8 @@ impl FloodAttack {
             reconnect: None,
             accept: None,
             local_ports: None,
+            coap: None,
+            dtls: None,
             start: Duration::ZERO,
             start_spread: None,
             route: self.route.clone(),

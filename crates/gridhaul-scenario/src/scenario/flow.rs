@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AcceptLimits, ConnectionPolicy, Dscp, IpVersion, Load, Reconnect, Tls};
+use super::{AcceptLimits, Coap, ConnectionPolicy, Dscp, Dtls, IpVersion, Load, Reconnect, Tls};
 use crate::units::Duration;
 
 /// A flow of data from one node to another. Between a group and a single node it represents one
@@ -58,6 +58,12 @@ pub struct Flow {
     /// own. Absent: 28,232, as in Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_ports: Option<u32>,
+    /// Parameters of the messages of `transport = "coap"`. Absent: those of RFC 7252.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coap: Option<Coap>,
+    /// DTLS for `transport = "coap"`. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtls: Option<Dtls>,
     /// Largest permitted delay of a message, or completion time of a transfer. The answer contains
     /// a deadline check: met if at least 98 % of the messages arrive, or of the transfers finish,
     /// in time. Absent: the deadline of the application profile, if any.
@@ -117,6 +123,11 @@ pub enum Transport {
     /// As `datagram`, and the receiver returns each packet (ping); the delay is the round-trip
     /// time.
     Echo,
+    /// One confirmable message of CoAP over UDP per message of the load (RFC 7252, section 4.2).
+    /// The receiver responds to each; the sender retransmits a message without a response, and gives
+    /// it up at last. The keys `coap` and `dtls` have the parameters. The delay is the time to the
+    /// first copy that arrives.
+    Coap,
 }
 
 const fn one_flow() -> u32 {

@@ -4,6 +4,7 @@ mod application;
 mod aqm;
 mod attack;
 mod check;
+mod coap;
 mod compression;
 mod connection;
 mod directions;
@@ -57,6 +58,7 @@ pub use attack::{
     AlterAttack, AlteredChecksum, Attack, AttackAction, AttackedLink, AttackedPackets, DelayAttack,
     DropAttack, FloodAttack,
 };
+pub use coap::{Coap, Dtls, DtlsSession, DtlsVersion};
 pub use compression::{COMPRESSIBLE_HEADER, Compression};
 pub use connection::{
     AcceptLimits, ConnectionPolicy, LOCAL_PORTS, Reconnect, Tls, TlsResumption, TlsVersion,

@@ -223,6 +223,8 @@ impl Flow {
             reconnect,
             accept: _,
             local_ports: _,
+            coap: _,
+            dtls: _,
         } = self;
         let load = load.plain();
         let starts_at_random = match (start_spread, &*load) {
@@ -236,7 +238,9 @@ impl Flow {
             (None, _) => false,
         };
         let pauses_at_random = reconnect.is_some_and(|keys| keys.jitter != Probability::ZERO);
-        starts_at_random || pauses_at_random || load.is_random()
+        let times_out_at_random =
+            self.confirmable().is_some_and(|keys| keys.ack_random_factor > 1.0);
+        starts_at_random || pauses_at_random || times_out_at_random || load.is_random()
     }
 }
 

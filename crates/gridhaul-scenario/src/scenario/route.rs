@@ -126,7 +126,7 @@ impl<'s> Network<'s> {
         })?;
         let reverse = match flow.transport {
             Transport::Datagram => Vec::new(),
-            Transport::Tcp | Transport::Echo => self.reverse_path(name, flow)?,
+            Transport::Tcp | Transport::Echo | Transport::Coap => self.reverse_path(name, flow)?,
         };
         Ok(Routes { forward, reverse })
     }

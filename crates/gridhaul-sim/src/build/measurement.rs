@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gridhaul_core::load::InProgress;
+use gridhaul_core::load::{CoapCounters, InProgress};
 use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::{Direction, Directions, Load, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
@@ -37,6 +37,11 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
     }
     for (row, flow) in counters.connections.iter_mut().zip(scenario.flow.values()) {
         *row = RowConnections::of(flow, members(scenario, &flow.from, &flow.to));
+    }
+    for (row, flow) in counters.coap.iter_mut().zip(scenario.flow.values()) {
+        *row = flow
+            .confirmable()
+            .map(|_| Box::new(CoapCounters::new(warmup..end, flow.dtls.is_some())));
     }
     let duplicates = |direction: &Direction| direction.duplicate.is_some();
     counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))

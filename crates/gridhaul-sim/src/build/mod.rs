@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
-    Application, ConnectionManager, ConnectionRules, DEFAULT_START_SPREAD, DeadlineCounter, Demand,
-    InFlightMessages, SharedLoad, StartSchedule,
+    Application, CoapMember, CoapRules, ConnectionManager, ConnectionRules, DEFAULT_START_SPREAD,
+    DeadlineCounter, Demand, InFlightMessages, SharedLoad, StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
@@ -89,6 +89,7 @@ pub(crate) fn build(
             forwarded_by.push(wiring.upstream_for(stage.next, member, group));
         }
         manage_ends(&mut flows[first as usize..], scenario, (row, replication), &stacks, group);
+        confirm_messages(&mut flows[first as usize..], scenario, row, replication);
         external.add_row(spec, row as u32, first..flows.len() as u32);
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
@@ -302,6 +303,18 @@ fn manage_ends(
         let hosts = (number % group) as u32;
         let managed = ManagedFlow::new(manager, stacks.clone(), seed.isns(), hosts);
         flow.ends = Ends::Managed(Box::new(managed));
+    }
+}
+
+/// Replaces the ends of the flows of a row by those of confirmable messages, if its transport
+/// requests this.
+fn confirm_messages(flows: &mut [Flow], scenario: &Scenario, row: usize, replication: u32) {
+    let Some((name, spec)) = scenario.flow.get_index(row) else { return };
+    let Some(rules) = CoapRules::of(spec).map(Arc::new) else { return };
+    for (number, flow) in (0..).zip(flows) {
+        let seed = MemberSeed { scenario, name, replication, number };
+        let member = CoapMember::new(Arc::clone(&rules), seed.stream("coap"));
+        flow.ends = Ends::Coap(Box::new(member));
     }
 }
 

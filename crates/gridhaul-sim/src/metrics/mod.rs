@@ -255,7 +255,10 @@ fn flow_row(
         if totals.may_be_altered {
             metrics.push((Metric::AlteredMessages, totals.altered as f64));
         }
-        let (lost, of) = if members.tcp {
+        let coap = state.counters.coap[row].as_ref();
+        let (lost, of) = if coap.is_some() {
+            (0, 0)
+        } else if members.tcp {
             (members.undelivered.unsent, totals.due)
         } else {
             // A duplicate of a datagram lost in the warm-up may have arrived since.
@@ -263,6 +266,9 @@ fn flow_row(
             (lost, totals.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
+        if let Some(coap) = coap {
+            coap.metrics(&mut metrics);
+        }
         let completed = state.counters.in_progress[row].as_ref();
         let all_arrived = state.counters.delays[row].count() == totals.due;
         let completed = completed.filter(|_| all_arrived);

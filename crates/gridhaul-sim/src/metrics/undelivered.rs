@@ -44,7 +44,7 @@ pub(super) fn written<'a>(
     state: RunState<'a>,
 ) -> impl Iterator<Item = Instant> + 'a {
     let messages = flow.app.iter().flat_map(move |app| app.undelivered(state.in_flight));
-    messages.filter(move |ready| state.counters.measured.contains(ready))
+    messages.chain(flow.unconfirmed()).filter(move |ready| state.counters.measured.contains(ready))
 }
 
 /// When the messages of a row were ready that aggregators have accepted, and whether their upstream

@@ -26,6 +26,10 @@ impl World {
             false => totals.arrived_bytes += bytes,
         }
         let Some(datagram) = self.reassemble(&packet, datagram) else { return };
+        if datagram.coap.is_some() {
+            self.on_coap_datagram(now, &packet, &datagram);
+            return;
+        }
         if !packet.is_reverse() {
             self.counters.indirect_payload[packet.flow() as usize] += u64::from(datagram.bytes);
         }
@@ -63,6 +67,7 @@ impl World {
                 next
             }
             Ends::Managed(_) => return self.on_managed(now, flow_index),
+            Ends::Coap(_) => return self.on_coap(now, flow_index),
             Ends::Datagram { .. } => {
                 let Some((arrival, next)) = flow.next_datagram(now) else { return };
                 if let Some(arrival) = arrival {
@@ -110,6 +115,9 @@ impl World {
                 let flow = &mut self.flows[flow_index as usize];
                 if let Ends::Datagram { .. } = flow.ends {
                     self.send_datagram(now, flow_index, arrival);
+                } else if let Ends::Coap(_) = flow.ends {
+                    self.push_coap(flow_index, arrival);
+                    self.advance_coap(now, flow_index);
                 } else {
                     if let Ends::Tcp(ends) = &flow.ends {
                         self.counters.handshakes.on_use(now, flow_index, &ends[0]);
@@ -139,21 +147,27 @@ impl World {
         let bytes = u32::try_from(arrival.bytes).unwrap_or(u32::MAX);
         let ready = arrival.at;
         let (number, is_altered) = (totals.datagrams as u32, false);
-        let datagram = Datagram { bytes, header, is_altered, number, ready, fragment: None };
+        let datagram =
+            Datagram { bytes, header, is_altered, number, ready, fragment: None, coap: None };
         totals.datagrams += 1;
         let row = flow.row;
         let (to, next) = (EndId::of(flow_index, FlowEnd::To), flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
         self.counters.on_ready(row, flow_index, ready);
-        let fragments = self.fragments(&packet);
-        let path_counters = &mut self.counters.path_counters[row as usize];
+        self.count_sent(row as usize, &packet);
+        self.forward(now, packet);
+    }
+
+    /// Counts the packets of a datagram of a row that its sender sends.
+    pub(super) fn count_sent(&mut self, row: usize, packet: &Packet) {
+        let fragments = self.fragments(packet);
+        let path_counters = &mut self.counters.path_counters[row];
         for fragment in &fragments {
             path_counters.on_sent(Body::Datagram(*fragment).wire_bytes());
         }
         if fragments.is_empty() {
             path_counters.on_sent(packet.body.wire_bytes());
         }
-        self.forward(now, packet);
     }
 
     /// Payload for which an application waits, or a SYN-ACK, has arrived at an end.

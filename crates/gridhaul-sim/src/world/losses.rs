@@ -24,6 +24,10 @@ impl World {
             return;
         }
         let flow = &mut self.flows[packet.flow() as usize];
+        if matches!(flow.ends, Ends::Coap(_)) {
+            // The ends retransmit their datagrams.
+            return;
+        }
         let cause = match reason {
             LossReason::QueueFull | LossReason::Aqm => LossCause::Queue,
             _ => LossCause::Error,
@@ -75,7 +79,7 @@ impl World {
         for (number, flow) in (0..).zip(&self.flows) {
             let Some(app) = &flow.app else { continue };
             let reason = reason_of_undelivered(flow);
-            for ready in app.undelivered(&self.in_flight) {
+            for ready in app.undelivered(&self.in_flight).chain(flow.unconfirmed()) {
                 let (row, member) = (flow.row, recorder.member(flow.row, number));
                 let message = LostMessage { ready, flow: row, member, lost: None, reason };
                 recorder.on_undelivered(message);

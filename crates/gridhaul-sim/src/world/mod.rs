@@ -2,6 +2,7 @@
 //! time.
 
 mod applications;
+mod coap;
 mod external;
 mod fragments;
 mod losses;

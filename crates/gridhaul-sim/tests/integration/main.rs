@@ -4,6 +4,7 @@ mod aggregation;
 mod attacks;
 mod captured_windows;
 mod captures;
+mod coap;
 mod connection_opening;
 mod connections;
 mod distributions;

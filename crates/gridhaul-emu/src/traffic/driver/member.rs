@@ -1,8 +1,13 @@
 //! One member of a flow: a connection, or a sender and a receiver of datagrams.
 
+use std::sync::Arc;
+
+use gridhaul_core::load::{CoapMember, CoapRules};
+use gridhaul_core::random::RandomStream;
 use gridhaul_linux::TcpInfo;
 use gridhaul_scenario::units::Instant;
 
+use crate::traffic::coap::CoapSockets;
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::managed::ManagedConnections;
@@ -15,9 +20,26 @@ pub(super) enum Member {
     /// Connections that open and close during the run.
     Managed(Box<ManagedConnections>),
     Datagram(Datagrams),
+    /// Confirmable messages.
+    Coap(Box<CoapSockets>),
 }
 
 impl Member {
+    /// The member with confirmable messages, if its flow has such rules.
+    pub(super) fn confirmed(
+        self,
+        rules: Option<&Arc<CoapRules>>,
+        random: impl FnOnce() -> RandomStream,
+    ) -> Self {
+        match (self, rules) {
+            (Self::Datagram(datagrams), Some(rules)) => {
+                let member = CoapMember::new(Arc::clone(rules), random());
+                Self::Coap(Box::new(CoapSockets::new(datagrams, member)))
+            }
+            (member, _) => member,
+        }
+    }
+
     /// Adds the counters of the sender.
     pub(super) fn add_counts(&self, counts: &mut SenderCounts) {
         match self {
@@ -27,7 +49,7 @@ impl Member {
                 }
             }
             Self::Managed(connections) => connections.add_counts(counts),
-            Self::Datagram(_) => {}
+            Self::Datagram(_) | Self::Coap(_) => {}
         }
     }
 
@@ -36,6 +58,7 @@ impl Member {
             Self::Tcp(connection) => usize::from(connection.flow),
             Self::Managed(connections) => usize::from(connections.flow),
             Self::Datagram(datagrams) => usize::from(datagrams.flow),
+            Self::Coap(sockets) => usize::from(sockets.flow),
         }
     }
 
@@ -55,6 +78,7 @@ impl Member {
             Self::Tcp(connection) => connection.due(),
             Self::Managed(connections) => connections.due(),
             Self::Datagram(datagrams) => datagrams.due(),
+            Self::Coap(sockets) => sockets.due(),
         }
     }
 
@@ -64,6 +88,7 @@ impl Member {
             Self::Tcp(connection) => connection.delivered(),
             Self::Managed(connections) => connections.delivered(),
             Self::Datagram(datagrams) => datagrams.received,
+            Self::Coap(sockets) => sockets.received,
         }
     }
 }

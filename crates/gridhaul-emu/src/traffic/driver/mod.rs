@@ -130,6 +130,7 @@ impl Traffic<'_> {
             match member {
                 Member::Tcp(connection) => row.finish(connection, end),
                 Member::Managed(connections) => row.finish_managed(connections, end),
+                Member::Coap(sockets) => row.finish_coap(sockets, end),
                 Member::Datagram(_) => {}
             }
         }
@@ -177,6 +178,13 @@ impl Traffic<'_> {
                     let flow = usize::from(datagrams.flow);
                     datagrams.on_due(now, &self.plan.flows[flow], &mut self.rows[flow]);
                 }
+                // A deadline that has moved since has an entry of its own.
+                Member::Coap(sockets) if sockets.due() != at => continue,
+                Member::Coap(sockets) => {
+                    let flow = usize::from(sockets.flow);
+                    let plan = &self.plan.flows[flow];
+                    self.rows[flow].count_coap(|about| sockets.act(now, plan, about));
+                }
                 // A burst has started or ended meanwhile: this deadline is obsolete.
                 _ => {}
             }
@@ -209,6 +217,15 @@ impl Traffic<'_> {
                     Member::Datagram(datagrams) => {
                         let row = &mut self.rows[usize::from(datagrams.flow)];
                         datagrams.send(now, arrival, row);
+                    }
+                    Member::Coap(sockets) => {
+                        let flow = usize::from(sockets.flow);
+                        let plan = &self.plan.flows[flow];
+                        self.rows[flow].count_coap(|(row, counters)| {
+                            sockets.push(now, arrival, row);
+                            sockets.act(now, plan, (row, counters));
+                        });
+                        self.due.push(Reverse((sockets.due(), index)));
                     }
                 }
             }
@@ -318,6 +335,12 @@ impl Traffic<'_> {
             Member::Datagram(datagrams) => {
                 let row = &mut self.rows[usize::from(datagrams.flow)];
                 datagrams.read(end, scratch, || clock.now(), row);
+            }
+            Member::Coap(sockets) => {
+                let row = &mut self.rows[usize::from(sockets.flow)];
+                let side = if end == 0 { FlowEnd::From } else { FlowEnd::To };
+                row.count_coap(|about| sockets.read(side, scratch, || clock.now(), about));
+                woken = true;
             }
         }
         if woken {

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use gridhaul_core::load::{
-    Application, ConnectionManager, ConnectionRules, Demand, SharedLoad, StartSchedule,
+    Application, CoapRules, ConnectionManager, ConnectionRules, Demand, SharedLoad, StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_data::trace::Playback;
@@ -89,6 +89,7 @@ impl<'a> Traffic<'a> {
         let [sender, receiver] = [plan.ends[0], plan.server].map(|node| &testbed.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
         let rules = ConnectionRules::of(flow).map(Arc::new);
+        let coap = CoapRules::of(flow).map(Arc::new);
         // Managed connections open their sockets during the run.
         let count = if rules.is_some() { 0 } else { plan.count };
         let opened: Result<Vec<Socket>, EmulationError> = sender.enter(|| {
@@ -128,9 +129,9 @@ impl<'a> Traffic<'a> {
                         ManagedConnections::new((number, member), manager, application, opens);
                     Member::Managed(Box::new(connections))
                 }
-                (None, Some(sender), receiver) => {
-                    self.add_sockets((number, member), (sender, receiver), demand, start, opens)?
-                }
+                (None, Some(sender), receiver) => self
+                    .add_sockets((number, member), (sender, receiver), demand, start, opens)?
+                    .confirmed(coap.as_ref(), || seed(member, "coap")),
                 (None, None, _) => unreachable!("each member has a socket"),
             };
             let index = self.members.len();

@@ -14,9 +14,12 @@ impl Report<'_> {
             self.count_and_start(&key, flow);
             self.load(&format!("{key}.load"), &flow.load);
             self.connections(name, flow);
+            self.coap(&key, flow);
             match flow.transport {
                 Transport::Tcp => self.chosen_stacks(&key, flow),
-                Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
+                Transport::Datagram | Transport::Echo | Transport::Coap => {
+                    self.datagrams(&key, flow);
+                }
             }
             if let (true, false, Some(network)) = (ends, self.is_full(), network) {
                 let found = network.routes(name, flow).and_then(|routes| {
@@ -120,7 +123,7 @@ impl Report<'_> {
         }
     }
 
-    /// Datagrams have no connection: no retransmission and no ordering.
+    /// Datagrams have no connection: no stack and no ordering.
     fn datagrams(&mut self, key: &str, flow: &Flow) {
         for (end, name) in [("stack", &flow.stack), ("to_stack", &flow.to_stack)] {
             if name.is_some() {
@@ -183,6 +186,7 @@ impl Report<'_> {
 
     fn datagram_size(&mut self, key: &str, size: Bytes, flow: &Flow) {
         let largest = self.scenario.datagram_payload_max(flow.ip).get();
+        let largest = largest.saturating_sub(flow.datagram_overhead());
         if size.get() > largest {
             let (amount, remedy) = match self.scenario.has_mtu() {
                 true => ("", "divide the message, or use transport = \"tcp\""),

@@ -2,6 +2,7 @@
 
 mod aqm;
 mod attack;
+mod coap;
 mod connection;
 mod drx;
 mod ecmp;

@@ -2,6 +2,7 @@
 //! be sufficient to correct the scenario.
 
 mod attacks;
+mod coap;
 mod meaning;
 mod plans;
 
@@ -9,6 +10,7 @@ use gridhaul_scenario::Scenario;
 use gridhaul_testing::golden;
 
 use self::attacks::ATTACKS;
+use self::coap::COAP;
 use self::meaning::MEANING;
 use self::plans::{PLAN, PLANS, SWEEPS};
 
@@ -119,6 +121,11 @@ fn messages_are_as_expected() {
             assert!(VALID.contains(part), "{name}: no {part:?}");
             page += &message_of(name, &VALID.replacen(part, replacement, 1));
         }
+    }
+    page += "# confirmable messages\n\n";
+    for (name, keys) in COAP {
+        let flow = VALID.replacen("stack = \"plain\"\nload = \"bulk\"", keys, 1);
+        page += &message_of(name, &flow);
     }
     page += "# attacks\n\n";
     for (name, attack) in ATTACKS {

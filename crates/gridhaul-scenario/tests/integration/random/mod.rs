@@ -3,14 +3,15 @@
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     AcceptLimits, AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack,
-    AttackAction, Burst, Codel, Compression, CongestionControlAlgorithm, ConnectionPolicy, Crash,
-    CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, Dlms, DropAttack, Dscp, Exchange,
-    ExchangeStep, FloodAttack, Flow, FlowEnd, FqCodel, GilbertElliott, Iec104, IpVersion, Jitter,
-    JitterShape, Link, Load, Loss, Medium, Modbus, NarrowInterval, Node, Noise, NoiseTiming, OnOff,
-    Outage, OutageMode, PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine,
-    PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Reconnect, Record, Red, Reorder,
-    Replications, RequestResponse, RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep,
-    Tdma, Tls, TlsResumption, TlsVersion, Transfer, Transport, ValueRange, Values,
+    AttackAction, Burst, Coap, Codel, Compression, CongestionControlAlgorithm, ConnectionPolicy,
+    Crash, CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, Dlms, DropAttack, Dscp,
+    Dtls, DtlsSession, DtlsVersion, Exchange, ExchangeStep, FloodAttack, Flow, FlowEnd, FqCodel,
+    GilbertElliott, Iec104, IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, Modbus,
+    NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
+    PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
+    ProxyMode, RateChange, Reconnect, Record, Red, Reorder, Replications, RequestResponse,
+    RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep, Tdma, Tls, TlsResumption,
+    TlsVersion, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -438,6 +439,14 @@ fn flow() -> impl Strategy<Value = Flow> {
     (load(), 1..1_000_u32, any::<bool>(), any::<bool>()).prop_map(
         |(load, count, routed, turned)| {
             let messages = matches!(load, Load::Periodic(_) | Load::Poisson(_) | Load::OnOff(_));
+            // CoAP and DTLS add bytes to a message.
+            let size = match &load {
+                Load::Periodic(load) => load.size,
+                Load::Poisson(load) => load.size,
+                Load::OnOff(load) => load.size,
+                _ => Bytes::new(u64::MAX),
+            };
+            let is_coap = messages && routed && size.get() <= 1_400;
             let together = matches!(&load, Load::Poisson(load) if load.synchronised)
                 || matches!(&load, Load::OnOff(load) if load.synchronised);
             // Requests have managed connections in one of the two directions, over a stack that
@@ -448,7 +457,11 @@ fn flow() -> impl Strategy<Value = Flow> {
                 from: from.into(),
                 to: to.into(),
                 count,
-                transport: if messages { Transport::Echo } else { Transport::Tcp },
+                transport: match (messages, is_coap) {
+                    (true, true) => Transport::Coap,
+                    (true, false) => Transport::Echo,
+                    (false, _) => Transport::Tcp,
+                },
                 stack: (!messages && !managed).then(|| "own".into()),
                 to_stack: None,
                 load,
@@ -467,6 +480,8 @@ fn flow() -> impl Strategy<Value = Flow> {
                     backlog: count,
                 }),
                 local_ports: (managed && routed).then_some(count),
+                coap: (is_coap && turned).then(|| coap(count)),
+                dtls: is_coap.then(|| dtls(count, turned)),
                 deadline: None,
                 ip: if turned { IpVersion::V6 } else { IpVersion::V4 },
                 dscp: Dscp::new((count % 64) as u8).unwrap(),
@@ -477,6 +492,26 @@ fn flow() -> impl Strategy<Value = Flow> {
             }
         },
     )
+}
+
+fn coap(number: u32) -> Coap {
+    Coap {
+        header: Bytes::new(4),
+        response: Bytes::new(4 + u64::from(number)),
+        ack_timeout: Duration::from_nanos(u64::from(number)),
+        ack_random_factor: 1.0 + f64::from(number) / 1_000.0,
+        max_retransmit: number % 8,
+    }
+}
+
+fn dtls(number: u32, is_old: bool) -> Dtls {
+    let size = Bytes::new(13 + u64::from(number));
+    Dtls {
+        version: if is_old { DtlsVersion::V1_2 } else { DtlsVersion::V1_3 },
+        session: if is_old { DtlsSession::PerMessage } else { DtlsSession::Persistent },
+        flights: number.is_multiple_of(2).then(|| vec![size; 4]),
+        record: number.is_multiple_of(3).then(|| Bytes::new(10)),
+    }
 }
 
 fn tls(number: u32, is_old: bool) -> Tls {
