@@ -223,7 +223,8 @@ impl SeriesInfo {
                      the receiver; `proxy`: dropped by a proxy that is down; \
                      `connection_failed`: the connection of the message did not open; \
                      `connection_closed`: the connection was closed or reset before the message \
-                     arrived; `given_up`: a `coap` message after all its retransmissions; `unfinished`: not sent, in transit or in the buffer of an \
+                     arrived; `given_up`: a `coap` message after all its retransmissions; \
+                     `unfinished`: not sent, in transit or in the buffer of an \
                      aggregator at the end of the run.",
                 ),
             ],

@@ -124,9 +124,9 @@ pub enum Transport {
     /// time.
     Echo,
     /// One confirmable message of CoAP over UDP per message of the load (RFC 7252, section 4.2).
-    /// The receiver responds to each; the sender retransmits a message without a response, and gives
-    /// it up at last. The keys `coap` and `dtls` have the parameters. The delay is the time to the
-    /// first copy that arrives.
+    /// The receiver responds to each; the sender retransmits a message without a response, and
+    /// gives it up at last. The keys `coap` and `dtls` have the parameters. The delay is the time
+    /// to the first copy that arrives.
     Coap,
 }
 

@@ -1,5 +1,7 @@
 //! Checks of confirmable messages of CoAP and of DTLS.
 
+use std::ops::RangeInclusive;
+
 use super::Report;
 use crate::scenario::{Coap, Dtls, Flow, Load, Transport};
 use crate::units::Bytes;
@@ -53,13 +55,14 @@ impl Report<'_> {
         let record = flow.dtls.as_ref().map_or(0, |dtls| dtls.record_overhead().get());
         let largest = self.scenario.datagram_payload_max(flow.ip).get().saturating_sub(record);
         for (name, size) in [("header", coap.header), ("response", coap.response)] {
-            self.coap_size(&format!("{key}.coap.{name}"), size, (COAP_MIN, largest));
+            self.coap_size(&format!("{key}.coap.{name}"), size, COAP_MIN..=largest);
         }
     }
 
     /// Refuses a size outside of limits in bytes.
-    fn coap_size(&mut self, key: &str, size: Bytes, (smallest, largest): (u64, u64)) {
-        if !(smallest..=largest).contains(&size.get()) {
+    fn coap_size(&mut self, key: &str, size: Bytes, limits: RangeInclusive<u64>) {
+        if !limits.contains(&size.get()) {
+            let (smallest, largest) = limits.into_inner();
             self.refuse(
                 key,
                 format!("expected a size from {smallest} B to {largest} B, not {size}"),
@@ -100,7 +103,7 @@ impl Report<'_> {
 
     fn dtls(&mut self, key: &str, flow: &Flow, dtls: &Dtls) {
         let largest = self.scenario.datagram_payload_max(flow.ip).get();
-        self.coap_size(&format!("{key}.record"), dtls.record_overhead(), (RECORD_MIN, largest));
+        self.coap_size(&format!("{key}.record"), dtls.record_overhead(), RECORD_MIN..=largest);
         let flights = dtls.flight_sizes();
         if !matches!(flights.len(), 4 | 6) {
             self.refuse(
@@ -110,7 +113,7 @@ impl Report<'_> {
             );
         }
         for flight in flights {
-            self.coap_size(&format!("{key}.flights"), flight, (FLIGHT_MIN, largest));
+            self.coap_size(&format!("{key}.flights"), flight, FLIGHT_MIN..=largest);
         }
     }
 }
