@@ -25,9 +25,12 @@ pub(crate) fn rows(
         let mut stages = vec![emulated.path_counters(index)];
         let relay = plan.relays.iter().find(|relay| relay.flow == index);
         stages.extend(relay.map(|relay| emulated.path_counters(relay.upstream)));
-        let transport = plan.flows[index].transport;
+        let (transport, has_ecn) = (plan.flows[index].transport, plan.flows[index].has_ecn());
         let end = Instant::ZERO + scenario.duration;
         let mut metrics = flow_row(row, transport, before, after, (&stages, span, end));
+        if has_ecn {
+            metrics.push((Metric::CongestionMarks, (after.marks - before.marks) as f64));
+        }
         if let Some(classifications) = &row.classifications {
             let lost = emulated.lost.iter().filter(|lost| usize::from(lost.flow) == index);
             let begin = Instant::ZERO + scenario.warmup;

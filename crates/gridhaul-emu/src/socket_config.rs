@@ -33,6 +33,7 @@ pub const fn tcp_sysctls(stack: &StackParams) -> TcpSysctls {
     TcpSysctls {
         sack: stack.sack,
         timestamps: stack.timestamps,
+        ecn: stack.ecn,
         slow_start_after_idle: stack.restart_after_idle,
         reordering: stack.dupthresh,
     }

@@ -11,6 +11,9 @@ pub struct TcpSysctls {
     pub sack: bool,
     /// Timestamps (`tcp_timestamps`).
     pub timestamps: bool,
+    /// Whether connections request explicit congestion notification (`tcp_ecn` 1); otherwise they
+    /// accept it only (2, the default).
+    pub ecn: bool,
     /// Whether the congestion window is reduced after an idle time (`tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
     /// Duplicate acknowledgements that indicate a loss (`tcp_reordering`).
@@ -26,6 +29,7 @@ impl TcpSysctls {
         let flag = |on: bool| if on { "1" } else { "0" };
         set_sysctl("ipv4/tcp_sack", flag(self.sack))?;
         set_sysctl("ipv4/tcp_timestamps", flag(self.timestamps))?;
+        set_sysctl("ipv4/tcp_ecn", if self.ecn { "1" } else { "2" })?;
         set_sysctl("ipv4/tcp_slow_start_after_idle", flag(self.slow_start_after_idle))?;
         set_sysctl("ipv4/tcp_reordering", &self.reordering.to_string())
     }

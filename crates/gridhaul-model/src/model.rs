@@ -67,7 +67,8 @@ impl Backend for PrintedModel {
 }
 
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
-    let unsupported = [external_loads(scenario), attacks(scenario)].concat();
+    let unsupported =
+        [external_loads(scenario), attacks(scenario), congestion_marks(scenario)].concat();
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
@@ -79,6 +80,17 @@ fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupporte
     } else {
         meters::supports(scenario, rules)
     }
+}
+
+/// The stacks with ECN: the formulas have no queue that marks.
+fn congestion_marks(scenario: &Scenario) -> Vec<Unsupported> {
+    let stacks = scenario.stack.iter().filter(|(_, stack)| stack.ecn == Some(true));
+    let unsupported = |(name, _): (&String, _)| Unsupported {
+        key: format!("stack.{name}.ecn"),
+        reason: "the equations exclude congestion marks; remove this key, or use backend `sim`"
+            .to_owned(),
+    };
+    stacks.map(unsupported).collect()
 }
 
 fn run(

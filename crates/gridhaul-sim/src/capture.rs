@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use gridhaul_core::link::LinkPayload;
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_core::wire::{
     Addresses as IpAddresses, IpHeader, Payload, TcpHeader, UdpHeader, WireError, write_tcp,
@@ -118,7 +119,7 @@ impl Addresses {
         } else {
             (IpAddresses::new(from, to), [port, SERVICE_PORT])
         };
-        let ip = IpHeader::new(addresses?);
+        let ip = IpHeader { traffic_class: packet.ecn().bits(), ..IpHeader::new(addresses?) };
         let length = match &packet.body {
             Body::Tcp(segment) => {
                 let shift = ends.window_shifts[usize::from(packet.is_reverse())];

@@ -1,6 +1,6 @@
 //! Packets on the links.
 
-use gridhaul_core::link::LinkPayload;
+use gridhaul_core::link::{EcnCodePoint, LinkPayload};
 use gridhaul_core::load::CoapDatagram;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::FlowEnd;
@@ -106,6 +106,19 @@ impl LinkPayload for Packet {
     /// The two directions of a flow count as two flows.
     fn flow(&self) -> u64 {
         u64::from(self.to.index())
+    }
+
+    fn ecn(&self) -> EcnCodePoint {
+        match &self.body {
+            Body::Tcp(segment) => segment.ecn,
+            Body::Datagram(_) | Body::Probe(_) => EcnCodePoint::NotEct,
+        }
+    }
+
+    fn mark(&mut self) {
+        if let Body::Tcp(segment) = &mut self.body {
+            segment.ecn = EcnCodePoint::Ce;
+        }
     }
 
     fn has_payload(&self) -> bool {

@@ -42,6 +42,11 @@ pub(crate) struct SenderSums {
     pub has_estimator_counters: bool,
     pub updates: u64,
     pub evaluations: u64,
+    /// Whether a stack has ECN, and the sums of the data segments that arrived with a congestion
+    /// mark and of the reductions of windows for marks.
+    pub has_ecn: bool,
+    pub congestion_marks: u64,
+    pub ecn_reductions: u64,
 }
 
 impl RowCounters {
@@ -79,6 +84,11 @@ impl SenderSums {
             self.updates += u64::from(counters.updates.unwrap_or(stats.rtt_count));
             self.evaluations += u64::from(counters.evaluations);
         }
+        if ends[0].params().ecn {
+            self.has_ecn = true;
+            self.congestion_marks += ends[1].congestion_marks();
+            self.ecn_reductions += u64::from(sender.ecn_reductions());
+        }
     }
 
     /// Adds another sum.
@@ -92,6 +102,9 @@ impl SenderSums {
         self.has_estimator_counters |= other.has_estimator_counters;
         self.updates += other.updates;
         self.evaluations += other.evaluations;
+        self.has_ecn |= other.has_ecn;
+        self.congestion_marks += other.congestion_marks;
+        self.ecn_reductions += other.ecn_reductions;
     }
 
     /// The difference to an earlier sum.
@@ -106,6 +119,9 @@ impl SenderSums {
             has_estimator_counters: self.has_estimator_counters,
             updates: self.updates - earlier.updates,
             evaluations: self.evaluations - earlier.evaluations,
+            has_ecn: self.has_ecn,
+            congestion_marks: self.congestion_marks - earlier.congestion_marks,
+            ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use std::num::NonZero;
 use std::thread;
 
-use gridhaul_core::tcp::oversized_segments;
+use gridhaul_core::tcp::{ecn_through_proxies, oversized_segments};
 use gridhaul_scenario::answer::{Answer, PointRows, Run, StoppingRule, TimeBase};
 use gridhaul_scenario::backend::{
     Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported, external_loads,
@@ -105,6 +105,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported.extend(proxy::unsupported(scenario));
     unsupported.extend(unsupported_attacks(scenario));
     unsupported.extend(oversized_segments(scenario));
+    unsupported.extend(ecn_through_proxies(scenario));
     unsupported.extend(captured_fragments(scenario));
     unsupported.extend(unsupported_connections(scenario));
     unsupported.extend(unsupported_routers(scenario));

@@ -17,13 +17,15 @@ const CONGESTION_CONTROLS: [(&str, f64); 4] =
     [("reno", 0.1), ("cubic", 0.1), ("vegas", 0.1), ("bbr", 0.15)];
 
 /// Keys that a network may have, and what they set.
-const OPTIONAL: [(&str, &str); 6] = [
+const OPTIONAL: [(&str, &str); 8] = [
     ("delayed_ack", "stack.linux.delayed_ack"),
     ("sack", "stack.linux.sack"),
     ("receive_window", "stack.linux.receive_window"),
     ("reordered", "link.way.forward.reorder.probability"),
     ("held_back", "link.way.forward.reorder.delay"),
     ("duplicated", "link.way.forward.duplicate"),
+    ("codel_ecn", "link.way.forward.aqm.codel.ecn"),
+    ("ecn", "stack.linux.ecn"),
 ];
 
 /// Measures and prints a table. The caller prints the returned value.

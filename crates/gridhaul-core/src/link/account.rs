@@ -52,10 +52,13 @@ pub struct LinkAccount {
     /// Packets that attackers have delayed and altered: determined by [`at`](Self::at).
     delayed_attack: u32,
     altered_attack: u32,
-    /// Whether the direction has shadowing or noise, contends for its medium, or is under attack:
-    /// only then the metrics include their losses, collisions and attacked packets.
+    /// Packets that active queue management marked and that arrived; 32 bits as above.
+    pub marked: u32,
+    /// Whether the direction has shadowing, noise or marks, contends for its medium, or is under
+    /// attack: only then the metrics include their losses, collisions and attacked packets.
     has_shadowing: bool,
     has_noise: bool,
+    has_marks: bool,
     pub(super) has_contention: bool,
     pub(super) has_attacks: bool,
 }
@@ -66,7 +69,8 @@ impl LinkAccount {
     pub fn of(direction: &Direction) -> Self {
         let (has_shadowing, has_noise) =
             (direction.shadowing.is_some(), !direction.noise.is_empty());
-        Self { has_shadowing, has_noise, ..Self::default() }
+        let has_marks = direction.marks_packets();
+        Self { has_shadowing, has_noise, has_marks, ..Self::default() }
     }
 
     /// The counters at `now`, including the bytes transmitted of packets that have not departed
@@ -134,7 +138,11 @@ impl LinkAccount {
             TransitOutcome::Lost(DropReason::Attack) => add_one(&mut self.dropped_attack),
             TransitOutcome::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
             TransitOutcome::Lost(_) => self.dropped_loss += 1,
-            _ => self.delay_ns += left.since(offered).as_nanos(),
+            _ => {
+                self.delay_ns += left.since(offered).as_nanos();
+                self.marked =
+                    self.marked.saturating_add(u32::from(outcome == TransitOutcome::Marked));
+            }
         }
         self.corrupted += u64::from(outcome.is_corrupted() || outcome.is_corrupted_undetected());
     }
@@ -157,6 +165,8 @@ impl LinkAccount {
         self.queue_max = self.queue_max.max(now.queue_max);
         self.has_shadowing |= now.has_shadowing;
         self.has_noise |= now.has_noise;
+        self.marked += now.marked - earlier.marked;
+        self.has_marks |= now.has_marks;
         self.collisions += now.collisions - earlier.collisions;
         self.has_contention |= now.has_contention;
         self.dropped_attack += now.dropped_attack - earlier.dropped_attack;
@@ -220,6 +230,9 @@ impl LinkAccount {
         }
         if self.has_noise {
             metrics.push((Metric::DropsNoise, f64::from(self.dropped_noise)));
+        }
+        if self.has_marks {
+            metrics.push((Metric::Marked, f64::from(self.marked)));
         }
         if self.has_contention {
             metrics.push((Metric::Collisions, f64::from(self.collisions)));

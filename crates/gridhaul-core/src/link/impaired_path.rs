@@ -4,7 +4,7 @@
 use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
 
-use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets};
+use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets, Verdict};
 use super::attack::{AttackedPacket, Attacks};
 use super::change::Failures;
 use super::drx::Drx;
@@ -187,7 +187,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         payload: P,
     ) -> Result<(), DropReason> {
         let bytes = self.link_bytes(bytes);
-        let packet = StoredPacket { payload, bytes, offered: now, enqueued: now };
+        let packet = StoredPacket::new(payload, bytes, now);
         self.dequeue_due(now);
         match self.impaired.as_ref().is_some_and(|impaired| impaired.shaper.is_some()) {
             true => self.handle_shaped(now, packet),
@@ -201,7 +201,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         now: Instant,
         packet: StoredPacket<P>,
     ) -> Result<(), DropReason> {
-        let (bytes, packet) = (packet.bytes, StoredPacket { enqueued: now, ..packet });
+        let (bytes, mut packet) = (packet.bytes, StoredPacket { enqueued: now, ..packet });
         let Some(impaired) = &mut self.impaired else { return Ok(()) };
         if impaired.scheduler.is_some() {
             return self.handle_scheduled(packet);
@@ -231,7 +231,12 @@ impl<P: LinkPayload> LinkDirection<P> {
                     queue_packets: self.queue.packets(),
                     queue_bytes: self.queue.bytes(),
                 };
-                if aqm.drops(&arrival) {
+                let is_dropped = match aqm.verdict(&arrival) {
+                    Verdict::Accept => false,
+                    Verdict::Mark => !packet.mark(),
+                    Verdict::Drop => true,
+                };
+                if is_dropped {
                     return Err(DropReason::Aqm);
                 }
                 if waits && !self.queue.enqueue(started, bytes) {
@@ -349,7 +354,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// The packet leaves the transmitter.
     fn finish(&mut self, packet: StoredPacket<P>, transmission: Transmission) {
         let Some(impaired) = &mut self.impaired else { return };
-        let StoredPacket { payload, bytes, offered, .. } = packet;
+        let StoredPacket { payload, bytes, offered, is_marked, .. } = packet;
         let Transmission { started, sent, counted, collided } = transmission;
         self.transmitter.occupy_until(sent);
         if let Some(drx) = &mut impaired.drx {
@@ -369,6 +374,9 @@ impl<P: LinkPayload> LinkDirection<P> {
         let (flow, has_payload) = (payload.flow(), payload.has_payload());
         let packet = AttackedPacket { flow, has_payload, sent };
         impaired.attacks.apply(&packet, &mut left, &mut outcome);
+        if is_marked && outcome == TransitOutcome::Arrived {
+            outcome = TransitOutcome::Marked;
+        }
         let transit = PacketTransit { payload, bytes, offered, started, sent, left, outcome };
         self.insert(transit);
         if let Some(outcome) = outcome.of_duplicate().filter(|_| duplicated) {

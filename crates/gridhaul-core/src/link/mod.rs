@@ -7,6 +7,7 @@
 //! 1. **Shaper** of the sending node, which passes packets to the queue at its rate (`shaper`).
 //! 2. **Queue**: drop-tail with a limit in packets or bytes (`queue`), active queue management
 //!    (`aqm`), or a queue for each class of packets (`scheduler`).
+//!    With `ecn`, queue management marks packets that permit it instead of dropping them (`ecn`).
 //! 3. **Transmission** at the rate of the link (`transmitter`), which may change at stated times
 //!    (`rate_changes`), or at the delivery opportunities of a trace (`opportunities`). An outage of
 //!    mode `hold` stops the transmitter, also in the middle of a packet (`outage`).
@@ -43,6 +44,7 @@ mod attack;
 mod change;
 mod direction;
 mod drx;
+mod ecn;
 mod gilbert_elliott;
 mod impaired_path;
 mod impairments;
@@ -82,6 +84,7 @@ pub use account::LinkAccount;
 pub use attack::{FlowSelection, LinkAttack};
 pub use change::DirectionChange;
 pub use direction::LinkDirection;
+pub use ecn::EcnCodePoint;
 pub use loss_cause::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
 pub use path_counters::PathCounters;
 pub use serializer::Serializer;

@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario::Dscp;
 use gridhaul_scenario::units::Instant;
 
-use super::LossCause;
+use super::{EcnCodePoint, LossCause};
 
 /// The packets of a link.
 pub trait LinkPayload: Copy {
@@ -18,6 +18,14 @@ pub trait LinkPayload: Copy {
     fn code_point(&self) -> Option<Dscp> {
         None
     }
+
+    /// The ECN field of the packet.
+    fn ecn(&self) -> EcnCodePoint {
+        EcnCodePoint::NotEct
+    }
+
+    /// A queue marks the packet, whose ECN field permits it.
+    fn mark(&mut self) {}
 
     /// Whether the packet has payload that an attacker can alter.
     fn has_payload(&self) -> bool {
@@ -70,6 +78,9 @@ impl<P> PacketTransit<P> {
 pub enum TransitOutcome {
     /// The packet arrives intact.
     Arrived,
+    /// The packet arrives intact, and active queue management of the link has marked it. The mark
+    /// itself is in the packet ([`LinkPayload::ecn`]).
+    Marked,
     /// The packet arrives corrupted, and the receiver's checksum rejects it.
     Corrupted,
     /// The packet arrives with corrupted data that its checksum does not detect.
@@ -159,7 +170,7 @@ impl TransitOutcome {
     #[must_use]
     pub const fn of_duplicate(self) -> Option<Self> {
         match self {
-            Self::Arrived | Self::Duplicate => Some(Self::Duplicate),
+            Self::Arrived | Self::Marked | Self::Duplicate => Some(Self::Duplicate),
             Self::Corrupted | Self::CorruptedDuplicate => Some(Self::CorruptedDuplicate),
             Self::CorruptedUndetected | Self::CorruptedUndetectedDuplicate => {
                 Some(Self::CorruptedUndetectedDuplicate)

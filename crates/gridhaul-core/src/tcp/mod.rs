@@ -7,6 +7,7 @@
 
 pub mod congestion;
 mod connection;
+mod ecn_path;
 mod event;
 mod loss_classifier;
 mod observer;
@@ -23,6 +24,7 @@ mod segment_size;
 mod sender;
 
 pub use connection::{Connection, PendingSegment, State};
+pub use ecn_path::ecn_through_proxies;
 pub use event::{Ack, DelayReport, LinkEvent, LinkReport, Loss, RateSample};
 pub use observer::ConnectionObserver;
 pub use params::{MedxParams, StackParams, VegasParams, window_shift_of};

@@ -44,6 +44,8 @@ pub struct StackParams {
     pub one_way_delay: bool,
     /// Selective acknowledgements.
     pub sack: bool,
+    /// Explicit congestion notification, if the peer has it too (RFC 3168).
+    pub ecn: bool,
     /// Number of duplicate acknowledgements that indicate a loss.
     pub dupthresh: u32,
     /// Limited transmit.

@@ -2,6 +2,8 @@
 
 use gridhaul_scenario::units::Instant;
 
+use crate::link::EcnCodePoint;
+
 /// Control bits of a segment (RFC 9293, 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u8);
@@ -205,6 +207,8 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// The option that `timestamps` belong to.
     pub clock: ClockOption,
+    /// The ECN field of the IP header.
+    pub ecn: EcnCodePoint,
     /// Control bits.
     pub flags: Flags,
     /// Bytes of IP and TCP headers with options.
@@ -248,7 +252,7 @@ mod tests {
     /// Every packet in a queue of a simulation holds one segment.
     #[test]
     fn a_segment_stays_small() {
-        assert!(size_of::<Segment>() <= 68, "{}", size_of::<Segment>());
+        assert!(size_of::<Segment>() <= 72, "{}", size_of::<Segment>());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use error::{Layer, WireError};
 pub use ethernet::{EtherType, EthernetFrame, EthernetHeader, VlanTag};
 pub use ip::{Addresses, IpHeader, IpPacket, Transport};
 pub use options::{TcpOptions, UnknownOptions};
-pub use rewrite::PacketRewriter;
+pub use rewrite::{PacketRewriter, mark_congestion};
 pub use segmentation::TcpSegmenter;
 pub use summary::PacketSummary;
 pub use tcp::{TcpHeader, TcpPacket};

@@ -2,6 +2,7 @@
 
 use super::options::Area;
 use super::{Layer, TcpOptions, WireError};
+use crate::link::EcnCodePoint;
 use crate::tcp::{ClockOption, Flags, Segment};
 
 /// A TCP header, without data offset and checksum, which are computed on writing. The reserved bits
@@ -183,6 +184,8 @@ impl<'a> TcpPacket<'a> {
             sack: options.sack,
             sack_permitted: options.sack_permitted,
             clock,
+            // In the IP header; see `IpPacket::ecn`.
+            ecn: EcnCodePoint::NotEct,
             flags,
             header: (ip_header + self.header_len()).min(usize::from(u8::MAX)) as u8,
         }

@@ -89,6 +89,7 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
         ("quick_ack", vec![params.quick_ack.to_string()]),
         ("timestamps", yes(params.timestamps)),
         ("sack", yes(params.sack)),
+        ("ecn", yes(params.ecn)),
         ("dupthresh", vec![params.dupthresh.to_string()]),
         ("limited_transmit", yes(params.limited_transmit)),
         ("rto_initial", vec![time(params.rto_initial)]),

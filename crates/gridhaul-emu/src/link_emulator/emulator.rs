@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use gridhaul_core::link::{
-    LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, PathCounters, TimedLinks,
+    EcnCodePoint, LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, PathCounters,
+    TimedLinks,
 };
+use gridhaul_core::wire::mark_congestion;
 use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::{Direction, Hop, PacketsWhileDown, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -310,6 +312,10 @@ impl<'a> Emulator<'a> {
         if outcome.is_corrupted_undetected() && !outcome.is_duplicate() {
             if carries_frames { corrupt_frame_undetected(bytes) } else { corrupt_undetected(bytes) }
         }
+        let is_marked = stored.ecn == EcnCodePoint::Ce;
+        if is_marked && header.ecn != EcnCodePoint::Ce {
+            mark_congestion(bytes);
+        }
         if outcome.is_corrupted() && carries_frames {
             // The network card of the receiver discards a frame with a wrong frame check sequence.
             return Ok(());
@@ -333,6 +339,7 @@ impl<'a> Emulator<'a> {
             (true, true) => {
                 row_counters.arrived_bytes += length;
                 row_counters.data.arrived += u64::from(data && !outcome.is_duplicate());
+                row_counters.marks += u64::from(data && is_marked);
             }
             (true, false) => row_counters.reverse_bytes += length,
         }

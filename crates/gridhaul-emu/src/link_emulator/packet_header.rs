@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use gridhaul_core::link::EcnCodePoint;
 use gridhaul_core::wire::{EtherType, EthernetFrame, IpPacket, PacketRewriter, PacketSummary};
 
 use crate::network::{Address, FlowEnd};
@@ -18,6 +19,8 @@ pub(crate) struct Header {
     pub seq: u32,
     /// Differentiated services code point.
     pub dscp: Dscp,
+    /// ECN field.
+    pub ecn: EcnCodePoint,
     /// Identification of the datagram of which the packet is a fragment.
     pub fragment_of: Option<u32>,
 }
@@ -29,7 +32,8 @@ impl Header {
         let PacketSummary { destination, payload, seq, traffic_class, fragment_of } =
             PacketSummary::read(packet)?;
         let dscp = Dscp::of_octet(traffic_class);
-        Some(Self { to: Address::of(destination)?, payload, seq, dscp, fragment_of })
+        let ecn = EcnCodePoint::of_traffic_class(traffic_class);
+        Some(Self { to: Address::of(destination)?, payload, seq, dscp, ecn, fragment_of })
     }
 
     /// Parses an Ethernet frame of the first member of a flow; `None` for the kernel's own frames
@@ -40,7 +44,8 @@ impl Header {
         let is_own = ![EtherType::IPV4, EtherType::IPV6, ARP].contains(&header.ether_type);
         let to = Address { flow: flow as u16, side, number: 0 };
         let payload = payload.len() as u32;
-        is_own.then_some(Self { to, payload, seq: 0, dscp: Dscp::default(), fragment_of: None })
+        let (dscp, ecn) = (Dscp::default(), EcnCodePoint::NotEct);
+        is_own.then_some(Self { to, payload, seq: 0, dscp, ecn, fragment_of: None })
     }
 
     /// Whether the packet goes from the `from` end to the `to` end of its flow.

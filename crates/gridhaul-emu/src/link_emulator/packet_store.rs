@@ -1,6 +1,6 @@
 //! Storage of the packets in the emulator; links carry their indices.
 
-use gridhaul_core::link::LinkPayload;
+use gridhaul_core::link::{EcnCodePoint, LinkPayload};
 use gridhaul_scenario::scenario::Dscp;
 
 use super::packet_header::Header;
@@ -13,6 +13,7 @@ pub(crate) struct StoredPacket {
     /// Flow, member and end, for fair queueing.
     flow: u64,
     dscp: Dscp,
+    pub ecn: EcnCodePoint,
 }
 
 impl LinkPayload for StoredPacket {
@@ -23,6 +24,15 @@ impl LinkPayload for StoredPacket {
     /// A program that sets no code point sends 0; then that of the flow applies.
     fn code_point(&self) -> Option<Dscp> {
         (self.dscp != Dscp::default()).then_some(self.dscp)
+    }
+
+    fn ecn(&self) -> EcnCodePoint {
+        self.ecn
+    }
+
+    /// The emulator writes the mark to the packet when it leaves the link.
+    fn mark(&mut self) {
+        self.ecn = EcnCodePoint::Ce;
     }
 }
 
@@ -44,7 +54,8 @@ impl PacketStore {
         slot.0 = header;
         slot.1.clear();
         slot.1.extend_from_slice(bytes);
-        StoredPacket { index, flow: header.flow_key(), dscp: header.dscp }
+        let Header { dscp, ecn, .. } = header;
+        StoredPacket { index, flow: header.flow_key(), dscp, ecn }
     }
 
     /// Header and bytes of a packet.

@@ -14,4 +14,6 @@ pub(crate) struct RowCounters {
     pub reverse_bytes: u64,
     /// Datagrams lost in either direction.
     pub lost: u64,
+    /// Data packets that reached the `to` end with a congestion mark.
+    pub marks: u64,
 }

@@ -46,6 +46,11 @@ impl FlowLayout {
             && self.stacks[0].congestion_control == CongestionControlAlgorithm::Medx
     }
 
+    /// Whether the stacks request explicit congestion notification.
+    pub(crate) fn has_ecn(&self) -> bool {
+        self.transport == Transport::Tcp && self.stacks[0].ecn
+    }
+
     pub(super) fn new(
         scenario: &Scenario,
         name: &str,

@@ -4,7 +4,7 @@ mod aggregator;
 mod proxy;
 mod stack;
 
-use gridhaul_core::tcp::{StackParams, oversized_segments};
+use gridhaul_core::tcp::{StackParams, ecn_through_proxies, oversized_segments};
 use gridhaul_scenario::backend::{Unsupported, attacks};
 use gridhaul_scenario::scenario::{
     CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
@@ -73,7 +73,8 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
              links, or the proxies",
         );
     }
-    for Unsupported { key, reason } in oversized_segments(scenario) {
+    let refused = oversized_segments(scenario).into_iter().chain(ecn_through_proxies(scenario));
+    for Unsupported { key, reason } in refused {
         reject(key, &reason);
     }
     for (key, shaper) in scenario.shaper_keys() {
@@ -219,14 +220,14 @@ fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
                     .to_owned(),
             });
         }
-        let shared = (params.sack, params.timestamps, params.restart_after_idle, params.dupthresh);
+        let StackParams { sack, timestamps, ecn, restart_after_idle, dupthresh, .. } = params;
+        let shared = (sack, timestamps, ecn, restart_after_idle, dupthresh);
         if *first.get_or_insert(shared) != shared {
             return Some(Unsupported {
                 key: format!("flow.{name}.stack"),
-                reason:
-                    "`sack`, `timestamps`, `restart_after_idle` and `dupthresh` are settings of a \
-                     whole kernel: make them the same in all stacks"
-                        .to_owned(),
+                reason: "`sack`, `timestamps`, `ecn`, `restart_after_idle` and `dupthresh` are \
+                     settings of a whole kernel: make them the same in all stacks"
+                    .to_owned(),
             });
         }
     }

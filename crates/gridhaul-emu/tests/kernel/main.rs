@@ -5,6 +5,7 @@ mod coap;
 mod congestion_control;
 mod connections;
 mod corruption;
+mod ecn;
 mod fragments;
 mod link;
 mod link_trace;

@@ -137,6 +137,11 @@ metrics! {
     SegmentsReceived "segments_received_count" "segments received" "" Flow
         "Segments that the senders received, mostly acknowledgements. Together with the segments \
          sent, they determine the energy consumption of a radio.";
+    CongestionMarks "congestion_marks_count" "congestion marks" "" Flow
+        "Data packets that arrived with a congestion mark (ECN). Only flows whose stack has `ecn` \
+         have this column and, in the simulator, the next one.";
+    EcnReductions "ecn_reductions_count" "reductions by marks" "" Flow
+        "Reductions of the congestion window because of congestion marks.";
     EstimatorUpdates "estimator_updates_count" "estimator updates" "" Flow
         "Acknowledgements with which the congestion control updated an estimate of the network, \
          such as a delay or a bandwidth; for vegas, medx, veno and westwood.";
@@ -322,6 +327,9 @@ metrics! {
         "Packets that arrived at the receiving end.";
     DropsQueue "drops_queue_count" "dropped, queue full" "" Link
         "Packets dropped because the queue was full.";
+    Marked "marked_count" "marked" "" Link
+        "Packets that active queue management marked (ECN) instead of dropping them, and that \
+         arrived. Only directions whose `aqm` has `ecn` have this column.";
     DropsLoss "drops_loss_count" "random loss" "" Link
         "Packets lost by `loss` or by the losses of a `trace`, and on a medium with `csma_ca` by \
          `attempts` collisions.";
@@ -357,13 +365,15 @@ metrics! {
 }
 
 impl Metric {
-    /// Whether only rows of some scenarios have this column: directions that contend for a medium,
-    /// directions and flows under attack, flows whose connections open and close, flows with a
-    /// distribution over their members, and flows with CoAP.
+    /// Whether only rows of some scenarios have this column: directions that contend for a medium
+    /// or mark packets, directions and flows under attack, flows with ECN, flows whose connections
+    /// open and close, flows with a distribution over their members, and flows with CoAP.
     #[must_use]
     pub const fn is_of_some_rows(self) -> bool {
-        matches!(self, Self::Collisions)
-            || self.is_of_attacks()
+        matches!(
+            self,
+            Self::Collisions | Self::Marked | Self::CongestionMarks | Self::EcnReductions
+        ) || self.is_of_attacks()
             || self.is_of_connections()
             || self.is_of_distributions()
             || self.is_of_coap()

@@ -6,8 +6,8 @@ use crate::units::{Bytes, Duration, Probability, QueueLimit};
 
 /// Active queue management: packets are dropped before the queue is full, so that TCP reduces its
 /// rate while the queuing delay is still short. `queue` remains the hard limit. Every key has a
-/// default: `aqm.codel = {}` is a complete CoDel configuration. ECN is not modelled: packets are
-/// dropped, not marked.
+/// default: `aqm.codel = {}` is a complete CoDel configuration. With `ecn = true`, packets of
+/// senders that understand marks (`ecn` of their stack) are marked instead (RFC 3168).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +50,10 @@ pub struct Red {
     /// if packets of this size had arrived at the rate of the link and found the queue empty.
     #[serde(default = "red_packet")]
     pub packet: Bytes,
+    /// Whether packets with ECN are marked instead of dropped while the average is below `max`, or
+    /// with `gentle` below twice `max`. At a higher average they are dropped as others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 /// CoDel (RFC 8289): when the queuing delay has been above `target` for an `interval`, packets are
@@ -65,6 +69,9 @@ pub struct Codel {
     /// Time for which the delay may exceed the target; about the largest usual round-trip time.
     #[serde(default = "codel_interval")]
     pub interval: Duration,
+    /// Whether packets with ECN are marked instead of dropped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 /// PIE (RFC 8033): arriving packets are dropped at random; a controller adjusts the drop
@@ -88,6 +95,10 @@ pub struct Pie {
     /// Change of the drop probability per second of growth of the delay since the last update.
     #[serde(default = "pie_beta")]
     pub beta: f64,
+    /// Whether packets with ECN are marked instead of dropped while the drop probability is at most
+    /// 10 % (RFC 8033, section 5.1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 /// FQ-CoDel (RFC 8290): packets are classified by flow into queues, which are served by deficit
@@ -110,6 +121,10 @@ pub struct FqCodel {
     /// one.
     #[serde(default = "fq_flows")]
     pub flows: u32,
+    /// Whether packets with ECN are marked instead of dropped. A packet is dropped nevertheless if
+    /// the queue is full.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 // Floyd and Jacobson 1993, section 6, and Floyd's later advice (notes on parameters, 1997): a
@@ -163,6 +178,19 @@ const fn fq_flows() -> u32 {
     1_024
 }
 
+impl Aqm {
+    /// Whether packets with ECN are marked.
+    #[must_use]
+    pub const fn marks(&self) -> bool {
+        match self {
+            Self::Red(keys) => keys.ecn,
+            Self::Codel(keys) => keys.ecn,
+            Self::Pie(keys) => keys.ecn,
+            Self::FqCodel(keys) => keys.ecn,
+        }
+    }
+}
+
 impl Default for Red {
     fn default() -> Self {
         Self {
@@ -172,13 +200,14 @@ impl Default for Red {
             max_probability: red_max_probability(),
             gentle: yes(),
             packet: red_packet(),
+            ecn: false,
         }
     }
 }
 
 impl Default for Codel {
     fn default() -> Self {
-        Self { target: codel_target(), interval: codel_interval() }
+        Self { target: codel_target(), interval: codel_interval(), ecn: false }
     }
 }
 
@@ -190,6 +219,7 @@ impl Default for Pie {
             burst: pie_burst(),
             alpha: pie_alpha(),
             beta: pie_beta(),
+            ecn: false,
         }
     }
 }
@@ -201,6 +231,7 @@ impl Default for FqCodel {
             interval: codel_interval(),
             quantum: fq_quantum(),
             flows: fq_flows(),
+            ecn: false,
         }
     }
 }

@@ -297,6 +297,13 @@ impl Direction {
     pub fn active_shaper(&self) -> Option<&Shaper> {
         self.shaper.as_ref().filter(|shaper| shaper.on)
     }
+    /// Whether active queue management, or that of a class, marks packets with ECN.
+    #[must_use]
+    pub fn marks_packets(&self) -> bool {
+        let classes = self.scheduler.iter().flat_map(|scheduler| scheduler.class.values());
+        let of_classes = classes.filter_map(|class| class.aqm.as_ref());
+        self.aqm.iter().chain(of_classes).any(Aqm::marks)
+    }
     /// Whether the rate is that of a trace, or different for each member.
     #[must_use]
     pub fn has_measured_rate(&self) -> bool {

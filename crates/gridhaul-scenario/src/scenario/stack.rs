@@ -60,6 +60,11 @@ pub struct Stack {
     /// Selective acknowledgements (RFC 2018).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sack: Option<bool>,
+    /// Explicit congestion notification (RFC 3168), if both ends have it: queues with `ecn` in
+    /// their `aqm` mark new data instead of dropping it, and the sender reduces its window at most
+    /// once for the marks of a window. Absent: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
     /// Number of duplicate acknowledgements that indicate a loss (RFC 5681: 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dupthresh: Option<u32>,

@@ -16,7 +16,7 @@ mod tests;
 mod transmitter;
 mod violation;
 
-use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
+use gridhaul_core::link::{DropReason, EcnCodePoint, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{Direction, LinkTraceContent};
 use gridhaul_scenario::units::Instant;
 
@@ -39,6 +39,8 @@ pub(crate) struct LinkAudit {
     is_attacked: bool,
     /// Whether there is none of `managed_queue`, `channel` and `medium_use`.
     is_common: bool,
+    /// Whether queue management may mark packets that support it.
+    marks_packets: bool,
     /// Packets that left the direction, copies included.
     left: u64,
     transmitter: TransmitterCheck,
@@ -75,6 +77,7 @@ impl LinkAudit {
             in_order,
             is_attacked: false,
             is_common: managed_queue.is_none() && channel.is_none(),
+            marks_packets: direction.marks_packets(),
             left: 0,
             transmitter: TransmitterCheck::of(direction, trace),
             queue: QueueCheck::new(direction.queue),
@@ -147,6 +150,10 @@ impl LinkAudit {
         self.note(explained, now, transit);
         if !self.is_attacked && transit.outcome == TransitOutcome::Lost(DropReason::Attack) {
             self.violate(LinkRule::LossWithoutCause, now, transit);
+        }
+        let is_marked = transit.outcome == TransitOutcome::Marked;
+        if is_marked && !(self.marks_packets && transit.payload.ecn() == EcnCodePoint::Ce) {
+            self.violate(LinkRule::MarkedWithoutEcn, now, transit);
         }
         match transit.outcome {
             TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, transit),

@@ -189,6 +189,9 @@ pub enum LinkRule {
     /// The direction has no attenuation or noise that could have caused the loss.
     #[error("a packet was lost by attenuation or noise that the direction does not have")]
     LossWithoutCause,
+    /// The queue of the direction does not mark packets, or the packet has no mark.
+    #[error("a packet counts as marked that the queue cannot have marked")]
+    MarkedWithoutEcn,
     /// Packets of one coherence interval had different fates.
     #[error("packets of one coherence interval were both lost by attenuation and delivered")]
     AttenuationInconsistent,

@@ -347,5 +347,9 @@ impl SenderSums {
             into.push((Metric::EstimatorUpdates, self.updates as f64));
             into.push((Metric::EstimatorEvaluations, self.evaluations as f64));
         }
+        if self.has_ecn {
+            into.push((Metric::CongestionMarks, self.congestion_marks as f64));
+            into.push((Metric::EcnReductions, self.ecn_reductions as f64));
+        }
     }
 }

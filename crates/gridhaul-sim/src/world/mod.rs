@@ -232,7 +232,9 @@ impl World {
     /// A packet has left a link and is not an intact segment at its destination.
     fn on_left_link(&mut self, now: Instant, outcome: TransitOutcome, packet: Packet) {
         match outcome {
-            TransitOutcome::Arrived | TransitOutcome::Duplicate => self.forward(now, packet),
+            TransitOutcome::Arrived | TransitOutcome::Marked | TransitOutcome::Duplicate => {
+                self.forward(now, packet);
+            }
             TransitOutcome::CorruptedUndetected | TransitOutcome::CorruptedUndetectedDuplicate => {
                 self.forward_altered(now, packet);
             }

@@ -9,6 +9,7 @@ mod connection_opening;
 mod connections;
 mod distributions;
 mod drx;
+mod ecn;
 mod equal_paths;
 mod event_log;
 mod exchanges;

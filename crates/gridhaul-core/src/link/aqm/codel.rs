@@ -3,12 +3,15 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::fifo::{Fifo, StoredPacket};
+use crate::link::LinkPayload;
 
 /// The state of CoDel for one queue. Names follow the pseudocode of RFC 8289, section 5.
 #[derive(Debug, Clone)]
 pub(super) struct Codel {
     target: Duration,
     interval: Duration,
+    /// Whether packets with ECN are marked instead of dropped.
+    ecn: bool,
     /// When the queueing delay will have been above the target for an interval, if it is above it.
     first_above_time: Option<Instant>,
     drop_next: Instant,
@@ -18,10 +21,11 @@ pub(super) struct Codel {
 }
 
 impl Codel {
-    pub(super) const fn new(target: Duration, interval: Duration) -> Self {
+    pub(super) const fn new(target: Duration, interval: Duration, ecn: bool) -> Self {
         Self {
             target,
             interval,
+            ecn,
             first_above_time: None,
             drop_next: Instant::ZERO,
             count: 0,
@@ -31,8 +35,9 @@ impl Codel {
     }
 
     /// The packet to transmit at `now`; packets dropped before it are added to `dropped` (RFC 8289,
-    /// section 5.5).
-    pub(super) fn take<P: Copy>(
+    /// section 5.5). A packet that is marked instead is transmitted itself, and counts as dropped
+    /// for the control law (Linux, `codel_dequeue`).
+    pub(super) fn take<P: LinkPayload>(
         &mut self,
         now: Instant,
         queue: &mut Fifo<P>,
@@ -42,8 +47,12 @@ impl Codel {
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
-                dropped.extend(packet);
                 self.count = self.count.saturating_add(1);
+                if self.marks(packet.as_mut()) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
+                dropped.extend(packet);
                 (packet, ok_to_drop) = self.dequeue(now, queue);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
@@ -51,8 +60,10 @@ impl Codel {
                 }
             }
         } else if ok_to_drop {
-            dropped.extend(packet);
-            (packet, _) = self.dequeue(now, queue);
+            if !self.marks(packet.as_mut()) {
+                dropped.extend(packet);
+                (packet, _) = self.dequeue(now, queue);
+            }
             self.dropping = true;
             // A dropping state that ended recently is resumed near its previous drop rate.
             let delta = self.count.saturating_sub(self.last_count);
@@ -64,9 +75,15 @@ impl Codel {
         packet
     }
 
+    /// Marks a packet that would be dropped, if it and the queue permit that. Returns whether they
+    /// do.
+    fn marks<P: LinkPayload>(&self, packet: Option<&mut StoredPacket<P>>) -> bool {
+        self.ecn && packet.is_some_and(StoredPacket::mark)
+    }
+
     /// The next packet, and whether it may be dropped: the queueing delay has been above the target
     /// for an interval, and more than one packet of full size remains (RFC 8289, section 5.6).
-    fn dequeue<P: Copy>(
+    fn dequeue<P: LinkPayload>(
         &mut self,
         now: Instant,
         queue: &mut Fifo<P>,
@@ -93,6 +110,7 @@ impl Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::EcnCodePoint;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -100,24 +118,41 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
+    /// A packet with its number and ECN field.
+    #[derive(Debug, Clone, Copy)]
+    struct Packet(u32, EcnCodePoint);
+
+    impl LinkPayload for Packet {
+        fn ecn(&self) -> EcnCodePoint {
+            self.1
+        }
+        fn mark(&mut self) {
+            self.1 = EcnCodePoint::Ce;
+        }
+    }
+
     /// Packets of 100 B that were offered at these times in ms.
-    fn queue(offered: impl IntoIterator<Item = u64>) -> Fifo<u32> {
+    fn queue_of(ecn: EcnCodePoint, offered: impl IntoIterator<Item = u64>) -> Fifo<Packet> {
         let mut queue = Fifo::new();
         for (number, offered) in (0..).zip(offered) {
-            let (offered, enqueued) = (at(offered), at(offered));
-            queue.push(StoredPacket { payload: number, bytes: 100, offered, enqueued });
+            queue.push(StoredPacket::new(Packet(number, ecn), 100, at(offered)));
         }
         queue
     }
 
+    fn queue(offered: impl IntoIterator<Item = u64>) -> Fifo<Packet> {
+        queue_of(EcnCodePoint::NotEct, offered)
+    }
+
     /// The transmitted and the dropped packets of dequeues at these times in ms.
-    fn dequeues(queue: &mut Fifo<u32>, times: &[u64]) -> Vec<(u64, Option<u32>, Vec<u32>)> {
-        let mut codel = Codel::new(MS(5), MS(100));
+    fn dequeues(queue: &mut Fifo<Packet>, times: &[u64]) -> Vec<(u64, Option<u32>, Vec<u32>)> {
+        let mut codel = Codel::new(MS(5), MS(100), true);
         let mut take = |&ms: &u64| {
             let mut dropped = Vec::new();
             let sent = codel.take(at(ms), queue, &mut dropped);
-            let dropped = dropped.iter().map(|packet| packet.payload).collect();
-            (ms, sent.map(|packet| packet.payload), dropped)
+            let dropped =
+                dropped.iter().map(|packet: &StoredPacket<Packet>| packet.payload.0).collect();
+            (ms, sent.map(|packet| packet.payload.0), dropped)
         };
         times.iter().map(&mut take).collect()
     }
@@ -140,6 +175,24 @@ mod tests {
         ];
         let times = expected.iter().map(|row| row.0).collect::<Vec<_>>();
         assert_eq!(dequeues(&mut queue, &times), expected);
+    }
+
+    #[test]
+    fn packets_that_support_marks_are_marked_at_the_times_of_drops() {
+        // The times of the test above; no packet leaves the queue without being transmitted.
+        let mut queue = queue_of(EcnCodePoint::Ect0, [0; 20]);
+        let mut codel = Codel::new(MS(5), MS(100), true);
+        let mut dropped = Vec::new();
+        let mut is_marked = |ms| {
+            let packet = codel.take(at(ms), &mut queue, &mut dropped).unwrap();
+            assert_eq!(packet.is_marked, packet.payload.ecn() == EcnCodePoint::Ce);
+            packet.is_marked
+        };
+        let marks = [10, 109, 110, 209, 210, 280, 281, 338, 339].map(&mut is_marked);
+        assert_eq!(marks, [false, false, true, false, true, false, true, false, true]);
+        // Of two overdue marks, each packet has one.
+        assert_eq!([500, 501, 502, 503].map(is_marked), [true, true, true, false]);
+        assert!(dropped.is_empty());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use gridhaul_scenario::units::Instant;
 
+use crate::link::LinkPayload;
 use crate::link::ring_buffer::RingBuffer;
 
 /// A stored packet.
@@ -13,6 +14,28 @@ pub(in crate::link) struct StoredPacket<P> {
     pub(in crate::link) offered: Instant,
     /// When the packet entered the queue: later, if it has passed a shaper.
     pub(in crate::link) enqueued: Instant,
+    /// Whether the queue has marked the packet.
+    pub(in crate::link) is_marked: bool,
+}
+
+impl<P> StoredPacket<P> {
+    /// A packet that enters the queue when it is offered.
+    pub(in crate::link) const fn new(payload: P, bytes: u32, offered: Instant) -> Self {
+        Self { payload, bytes, offered, enqueued: offered, is_marked: false }
+    }
+}
+
+impl<P: LinkPayload> StoredPacket<P> {
+    /// Marks the packet instead of dropping it, if its ECN field permits that. Returns whether it
+    /// does.
+    pub(in crate::link) fn mark(&mut self) -> bool {
+        let is_capable = self.payload.ecn().is_capable();
+        if is_capable {
+            self.payload.mark();
+            self.is_marked = true;
+        }
+        is_capable
+    }
 }
 
 /// A first-in, first-out queue with the statistics that CoDel needs.

@@ -62,7 +62,7 @@ impl<P: LinkPayload> FqCodel<P> {
         let keys = self.keys;
         let queue = self.queues.entry(number).or_insert_with(|| FlowQueue {
             fifo: Fifo::new(),
-            codel: Codel::new(keys.target, keys.interval),
+            codel: Codel::new(keys.target, keys.interval, keys.ecn),
             credits: 0,
             listed: false,
         });
@@ -155,8 +155,7 @@ mod tests {
     }
 
     fn push(fq: &mut FqCodel<Of>, flow: u64, number: u32, bytes: u32) {
-        let (payload, offered, enqueued) = (Of(flow, number), Instant::ZERO, Instant::ZERO);
-        fq.push(StoredPacket { payload, bytes, offered, enqueued });
+        fq.push(StoredPacket::new(Of(flow, number), bytes, Instant::ZERO));
     }
 
     fn take(fq: &mut FqCodel<Of>, count: usize) -> Vec<(u64, u32)> {

@@ -55,6 +55,15 @@ pub(super) struct Arrival {
     pub(super) queue_bytes: u64,
 }
 
+/// Decision of an algorithm about an arriving packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Accept,
+    /// The packet is marked, or dropped if its sender does not support marks.
+    Mark,
+    Drop,
+}
+
 impl<P: super::LinkPayload> Discipline<P> {
     /// Drop-tail for a direction whose medium dequeues.
     pub(super) fn contention(direction: &Direction) -> Self {
@@ -89,11 +98,16 @@ impl<P: super::LinkPayload> Discipline<P> {
 }
 
 impl EnqueueAqm {
-    /// Whether the packet is dropped. Called once for each arriving packet; uses one random number.
-    pub(super) fn drops(&mut self, arrival: &Arrival) -> bool {
-        match self {
-            Self::Red(red) => red.drops(arrival),
-            Self::Pie(pie) => pie.drops(arrival),
+    /// The decision about a packet. Called once for each arriving packet; uses one random number.
+    pub(super) fn verdict(&mut self, arrival: &Arrival) -> Verdict {
+        let (drops, marks) = match self {
+            Self::Red(red) => (red.drops(arrival), red.marks()),
+            Self::Pie(pie) => (pie.drops(arrival), pie.marks()),
+        };
+        match (drops, marks) {
+            (false, _) => Verdict::Accept,
+            (true, true) => Verdict::Mark,
+            (true, false) => Verdict::Drop,
         }
     }
 

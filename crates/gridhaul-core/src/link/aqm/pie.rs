@@ -25,6 +25,7 @@ pub(in crate::link) struct Pie {
     burst_allowance: Duration,
     next_update: Instant,
     largest: u32,
+    ecn: bool,
     random: RandomStream,
 }
 
@@ -42,6 +43,7 @@ impl Pie {
             burst_allowance: pie.burst,
             next_update: Instant::ZERO + pie.update,
             largest: 0,
+            ecn: pie.ecn,
             random,
         }
     }
@@ -60,6 +62,12 @@ impl Pie {
             || short && self.probability < 0.2
             || arrival.queue_bytes <= 2 * u64::from(self.largest);
         !protected && random_number < self.probability
+    }
+
+    /// Whether a packet that [`drops`](Self::drops) has selected is marked if it supports that
+    /// (section 5.1, `mark_ecnth`).
+    pub(super) fn marks(&self) -> bool {
+        self.ecn && self.probability < MARKED_UP_TO
     }
 
     /// Makes up for all updates until now.
@@ -92,6 +100,9 @@ impl Pie {
         self.burst_allowance = self.burst_allowance.saturating_sub(self.update);
     }
 }
+
+/// Section 5.1: packets are dropped from a probability of 10 % on, ECN or not.
+const MARKED_UP_TO: f64 = 0.1;
 
 /// Divisor of the change while the probability is small (section 4.2, the table of scalings).
 fn scaling_divisor(probability: f64) -> f64 {
@@ -150,6 +161,16 @@ mod tests {
         pie.probability = 0.5;
         pie.update_probability(0.0);
         assert!((pie.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
+    }
+
+    #[test]
+    fn packets_are_marked_below_a_probability_of_ten_percent() {
+        let keys = scenario::Pie { ecn: true, ..scenario::Pie::default() };
+        let mut pie = Pie::new(&keys, RandomStream::named(1, 0, "link.forward", 0, "pie"));
+        for (probability, marks) in [(0.0, true), (0.099, true), (0.1, false), (0.9, false)] {
+            pie.probability = probability;
+            assert_eq!(pie.marks(), marks, "{probability}");
+        }
     }
 
     #[test]

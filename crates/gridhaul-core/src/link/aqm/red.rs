@@ -17,6 +17,7 @@ pub(in crate::link) struct Red {
     weight: f64,
     max_probability: f64,
     gentle: bool,
+    ecn: bool,
     /// Transmission time of a typical small packet: `s` of the paper.
     packet_time: Duration,
     average: f64,
@@ -43,6 +44,7 @@ impl Red {
             weight: red.weight,
             max_probability: red.max_probability.ratio(),
             gentle: red.gentle,
+            ecn: red.ecn,
             packet_time: Serializer::new(rate).charge(packet),
             average: 0.0,
             count: -1,
@@ -71,6 +73,13 @@ impl Red {
             self.count = 0;
         }
         drops
+    }
+
+    /// Whether a packet that [`drops`](Self::drops) has selected is marked if it supports that. RFC
+    /// 3168, section 7: at a high average packets are dropped, so that a flow that ignores marks
+    /// gains nothing.
+    pub(super) fn marks(&self) -> bool {
+        self.ecn && self.probability() < 1.0
     }
 
     /// Counts a packet that finds the queue full as dropped, as ns-2 does.
@@ -200,6 +209,20 @@ mod tests {
             let mut red = red(&scenario::Red { gentle, ..scenario::Red::default() });
             red.average = average;
             assert!((red.probability() - expected).abs() < 1e-12, "{average} {gentle}");
+        }
+    }
+
+    #[test]
+    fn at_a_high_average_packets_are_dropped_instead_of_marked() {
+        for (average, gentle, marks) in
+            [(10.0, true, true), (29.0, true, true), (30.0, true, false), (15.0, false, false)]
+        {
+            let keys = scenario::Red { gentle, ecn: true, ..scenario::Red::default() };
+            let mut red = red(&keys);
+            red.average = average;
+            assert_eq!(red.marks(), marks, "{average} {gentle}");
+            red.ecn = false;
+            assert!(!red.marks());
         }
     }
 

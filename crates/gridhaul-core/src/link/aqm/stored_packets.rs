@@ -35,7 +35,10 @@ impl<P: LinkPayload> StoredPackets<P> {
 
     /// A single queue with CoDel.
     pub(in crate::link) fn codel(keys: &scenario::Codel, limit: QueueLimit) -> Self {
-        Self::new(DequeueAqm::Codel(Codel::new(keys.target, keys.interval), Fifo::new()), limit)
+        Self::new(
+            DequeueAqm::Codel(Codel::new(keys.target, keys.interval, keys.ecn), Fifo::new()),
+            limit,
+        )
     }
 
     /// A queue with CoDel for each flow.

@@ -14,6 +14,7 @@ fn codel(target_us: u64, interval_us: u64) -> Aqm {
     Aqm::Codel(Codel {
         target: Duration::from_micros(target_us),
         interval: Duration::from_micros(interval_us),
+        ecn: false,
     })
 }
 

@@ -28,10 +28,11 @@ fn aqm() -> impl Strategy<Value = Option<Aqm>> {
     let codel = times().prop_map(move |(target, more)| Codel {
         target: micros(target),
         interval: micros(target + more),
+        ecn: more % 2 == 0,
     });
     let fq_codel = (codel.clone(), 1_u64..3_000, 1_u32..5).prop_map(|(codel, quantum, flows)| {
-        let Codel { target, interval } = codel;
-        FqCodel { target, interval, quantum: Bytes::new(quantum), flows }
+        let Codel { target, interval, ecn } = codel;
+        FqCodel { target, interval, quantum: Bytes::new(quantum), flows, ecn }
     });
     let red = (0_u32..5, 1_u32..10, 0.01..=1.0, 0.0..=1.0, any::<bool>()).prop_map(
         |(min, more, weight, max_probability, gentle)| Red {
@@ -40,6 +41,7 @@ fn aqm() -> impl Strategy<Value = Option<Aqm>> {
             weight,
             max_probability: p(max_probability),
             gentle,
+            ecn: gentle,
             ..Red::default()
         },
     );
@@ -50,6 +52,7 @@ fn aqm() -> impl Strategy<Value = Option<Aqm>> {
             burst: micros(burst),
             alpha,
             beta,
+            ecn: burst % 2 == 0,
         },
     );
     prop_oneof![

@@ -133,7 +133,8 @@ fn a_class_without_tokens_leaves_the_link_to_the_others() {
 #[test]
 fn a_class_with_codel_has_its_own_delay_target() {
     let mut direction = priority();
-    let codel = Codel { target: Duration::from_millis(1), interval: Duration::from_millis(5) };
+    let codel =
+        Codel { target: Duration::from_millis(1), interval: Duration::from_millis(5), ecn: false };
     direction.scheduler.as_mut().unwrap().class["other"].aqm = Some(Aqm::Codel(codel));
     direction.queue = QueueLimit::Unlimited;
     let mut link = link(&direction);

@@ -36,7 +36,7 @@ impl LinkObserver<u32> for CountingObserver {
 fn directions() -> [Direction; 4] {
     let plain = |delay_us| one_byte_a_microsecond(delay_us, QueueLimit::Packets(3));
     let (target, interval) = (Duration::from_micros(50), Duration::from_micros(200));
-    let codel = gridhaul_scenario::scenario::Aqm::Codel(Codel { target, interval });
+    let codel = gridhaul_scenario::scenario::Aqm::Codel(Codel { target, interval, ecn: false });
     [
         plain(100),
         plain(0),

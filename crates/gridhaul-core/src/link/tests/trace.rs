@@ -132,7 +132,8 @@ proptest! {
         // With a target that no packet exceeds, CoDel drops nothing.
         let (target, interval) = (Duration::from_secs(1_000), Duration::from_secs(2_000));
         let content = LinkTraceContent::Deliveries(Arc::clone(&trace));
-        let mut link = following(&content, 1_000, Some(Aqm::Codel(Codel { target, interval })));
+        let codel = Codel { target, interval, ecn: false };
+        let mut link = following(&content, 1_000, Some(Aqm::Codel(codel)));
         let expected = Reference::deliveries(&trace, 1_000, &packets);
         prop_assert_eq!(deliveries(&mut link, &packets), expected);
     }

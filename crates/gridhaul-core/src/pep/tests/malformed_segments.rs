@@ -3,6 +3,7 @@
 use gridhaul_scenario::units::Duration;
 use proptest::prelude::*;
 
+use crate::link::EcnCodePoint;
 use crate::pep::Side;
 use crate::tcp::{ClockOption, Flags, SackBlocks, Segment};
 
@@ -27,7 +28,10 @@ pub(super) fn segments(len: usize) -> impl Strategy<Value = Vec<(Duration, Side,
         let len = u32::from(len);
         let clock =
             if header & 1 == 0 { ClockOption::Timestamps } else { ClockOption::OneWayDelay };
-        Segment { seq, ack, len, window, timestamps, clock, sack, sack_permitted, flags, header }
+        // Marks too, although a proxy has no connection with ECN.
+        let ecn = EcnCodePoint::of_traffic_class(bits);
+        let segment = Segment { seq, ack, len, window, timestamps, sack, ..Segment::default() };
+        Segment { clock, sack_permitted, ecn, flags, header, ..segment }
     });
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
     let wait = prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Duration::from_millis);

@@ -98,6 +98,12 @@ pub trait CongestionControl: Sized {
         self.window_mut().halve(loss);
     }
 
+    /// The peer echoes a congestion mark. RFC 3168, section 6.1.2: the response is "essentially the
+    /// same as the response to a dropped packet".
+    fn on_congestion_mark(&mut self, loss: &Loss) {
+        self.on_loss(loss);
+    }
+
     /// Fast recovery has ended: all data sent before it is acknowledged.
     fn on_recovered(&mut self, _now: Instant) {}
 
@@ -311,6 +317,10 @@ impl Controller {
     /// See [`CongestionControl::on_loss`].
     pub fn on_loss(&mut self, loss: &Loss) {
         dispatch!(self, inner => inner.on_loss(loss));
+    }
+    /// See [`CongestionControl::on_congestion_mark`].
+    pub fn on_congestion_mark(&mut self, loss: &Loss) {
+        dispatch!(self, inner => inner.on_congestion_mark(loss));
     }
     /// See [`CongestionControl::on_recovered`].
     pub fn on_recovered(&mut self, now: Instant) {

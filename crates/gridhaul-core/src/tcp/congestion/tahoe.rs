@@ -26,4 +26,9 @@ impl CongestionControl for Tahoe {
     fn on_loss(&mut self, loss: &Loss) {
         self.window.collapse(loss);
     }
+
+    /// RFC 3168, section 6.1.2: "the source TCP halves its congestion window".
+    fn on_congestion_mark(&mut self, loss: &Loss) {
+        self.window.halve(loss);
+    }
 }

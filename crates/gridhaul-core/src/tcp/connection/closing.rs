@@ -6,12 +6,14 @@ use super::{Connection, State};
 use crate::tcp::segment::Segment;
 use crate::tcp::sender::SendRange;
 
-/// State that an endpoint needs only for termination.
+/// State that few endpoints need, or only for termination.
 #[derive(Debug, Clone)]
-pub(super) struct ClosingState {
+pub(super) struct RareState {
     /// A reset to send in answer to a segment without a connection.
     pub(super) reset: Option<Segment>,
     pub(super) time_wait_until: Instant,
+    /// Data segments that arrived with a congestion mark.
+    pub(super) marks: u64,
 }
 
 /// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here 30 s as in Linux,
@@ -50,13 +52,13 @@ impl Connection {
     }
 
     pub(super) fn time_wait(&mut self, now: Instant) -> State {
-        self.closing().time_wait_until = now + TIME_WAIT;
+        self.rare().time_wait_until = now + TIME_WAIT;
         State::TimeWait
     }
 
-    pub(super) fn closing(&mut self) -> &mut ClosingState {
-        self.closing.get_or_insert_with(|| {
-            Box::new(ClosingState { reset: None, time_wait_until: Instant::NEVER })
+    pub(super) fn rare(&mut self) -> &mut RareState {
+        self.rare.get_or_insert_with(|| {
+            Box::new(RareState { reset: None, time_wait_until: Instant::NEVER, marks: 0 })
         })
     }
 

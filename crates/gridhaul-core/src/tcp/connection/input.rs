@@ -2,6 +2,7 @@
 
 use gridhaul_scenario::units::Instant;
 
+use super::features::Feature;
 use super::{Connection, State};
 use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, Segment, expand};
 
@@ -21,6 +22,9 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             self.on_reset(in_sequence);
             return;
+        }
+        if self.features.has(Feature::Ecn) {
+            self.note_congestion_notification(segment);
         }
         if segment.flags.has(Flags::ACK) {
             if !self.sending.handle_ack(now, segment, self.isn, &self.params) {

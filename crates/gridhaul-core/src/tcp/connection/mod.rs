@@ -3,6 +3,8 @@
 
 mod closing;
 mod confirmation;
+mod congestion_notification;
+mod features;
 mod input;
 mod opening;
 mod output;
@@ -20,7 +22,8 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};
 use crate::tcp::sender::{SendRange, Sender};
 
-use self::closing::ClosingState;
+use self::closing::RareState;
+use self::features::{Feature, Features};
 pub use self::output::PendingSegment;
 use self::output::clock_option;
 use self::sending_half::SendingHalf;
@@ -85,11 +88,8 @@ pub struct Connection {
     /// Timestamp to echo (RFC 7323, section 4.3); with MEDX, the one-way delay to report.
     echo: u32,
     state: State,
-    timestamps: bool,
-    sack: bool,
-    /// The local application never writes.
-    receive_only: bool,
-    closing: Option<Box<ClosingState>>,
+    features: Features,
+    rare: Option<Box<RareState>>,
 }
 
 impl Connection {
@@ -123,11 +123,15 @@ impl Connection {
         connection.last_ack = connection.receiver.next();
         let clock = peer.has_clock_option().then(|| clock_option(peer));
         connection.negotiate_options(clock, peer.sack);
+        let has_ecn = connection.params.ecn && peer.ecn;
+        connection.features.set(Feature::Ecn, has_ecn);
         connection
     }
 
     fn new(params: Arc<StackParams>, isn: u32, state: State) -> Self {
-        let (timestamps, sack) = (params.has_clock_option(), params.sack);
+        let mut features = Features::default();
+        features.set(Feature::Timestamps, params.has_clock_option());
+        features.set(Feature::Sack, params.sack);
         let echo = if params.one_way_delay { OneWayDelay::UNKNOWN } else { 0 };
         Self {
             sending: SendingHalf::new(&params, isn),
@@ -137,10 +141,8 @@ impl Connection {
             peer_isn: 0,
             echo,
             state,
-            timestamps,
-            sack,
-            receive_only: false,
-            closing: None,
+            features,
+            rare: None,
             params,
         }
     }
@@ -150,7 +152,7 @@ impl Connection {
     /// that an application that writes after all starts with a new congestion window and no
     /// round-trip estimate.
     pub fn receive_only(&mut self) {
-        self.receive_only = true;
+        self.features.set(Feature::ReceiveOnly, true);
         if matches!(self.state, State::Listen | State::Established) {
             self.sending.release_idle();
         }
@@ -265,9 +267,9 @@ impl Connection {
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let deadline = self.sending.next_deadline().min(self.receiver.ack_deadline());
-        match &self.closing {
+        match &self.rare {
             None => deadline,
-            Some(closing) => deadline.min(closing.time_wait_until),
+            Some(rare) => deadline.min(rare.time_wait_until),
         }
     }
 
@@ -277,11 +279,11 @@ impl Connection {
         if self.state == State::SynSent && self.has_exhausted_syn_retransmissions() {
             self.enter_closed();
         }
-        if let Some(closing) = &mut self.closing
-            && closing.time_wait_until <= now
+        if let Some(rare) = &mut self.rare
+            && rare.time_wait_until <= now
         {
             self.state = State::Closed;
-            closing.time_wait_until = Instant::NEVER;
+            rare.time_wait_until = Instant::NEVER;
         }
     }
 

@@ -3,6 +3,7 @@
 
 use gridhaul_scenario::units::Instant;
 
+use super::features::Feature;
 use super::{Connection, State, clock_option};
 use crate::tcp::segment::{ClockOption, Flags, Segment};
 use crate::tcp::sender::SendRange;
@@ -109,7 +110,7 @@ impl Connection {
         if let Some(rtt) = self.sending.sender().and_then(|sender| sender.rtt().srtt()) {
             self.receiver.note_handshake_rtt(rtt);
         }
-        if self.receive_only {
+        if self.features.has(Feature::ReceiveOnly) {
             self.sending.release_idle();
         }
     }
@@ -128,7 +129,7 @@ impl Connection {
             let flags = Flags::RST.with(Flags::ACK);
             Segment { ack, flags, header, ..Segment::default() }
         };
-        self.closing().reset = Some(answer);
+        self.rare().reset = Some(answer);
     }
 
     fn on_syn(&mut self, segment: &Segment) {
@@ -136,6 +137,7 @@ impl Connection {
         self.receiver.handle_syn();
         let clock = segment.timestamps.map(|_| segment.clock);
         self.negotiate_options(clock, segment.sack_permitted);
+        self.negotiate_ecn(segment.flags);
         if let Some((value, _)) = segment.timestamps
             && segment.clock == ClockOption::Timestamps
         {
@@ -146,16 +148,17 @@ impl Connection {
     /// Enables the options that both endpoints offer (RFC 7323, section 2.2; RFC 2018, section 2),
     /// with the same kind of timestamp option.
     pub(super) fn negotiate_options(&mut self, clock: Option<ClockOption>, sack: bool) {
-        self.timestamps &= clock == Some(clock_option(&self.params));
-        self.sack &= sack;
-        if !self.sack {
+        let has_clock = clock == Some(clock_option(&self.params));
+        self.features.restrict(Feature::Timestamps, has_clock);
+        self.features.restrict(Feature::Sack, sack);
+        if !self.features.has(Feature::Sack) {
             self.sending.activate(&self.params, self.isn).without_sack(&self.params);
         }
     }
 
     #[cold]
     pub(super) fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.closing.as_mut().and_then(|closing| closing.reset.take()) {
+        if let Some(reset) = self.rare.as_mut().and_then(|rare| rare.reset.take()) {
             return Some(reset);
         }
         if !matches!(self.state, State::SynSent | State::SynReceived) {
@@ -166,7 +169,7 @@ impl Connection {
             sender.send_syn(now, &self.params);
             if self.state == State::SynReceived && self.params.policy.one_way_open {
                 sender.assume_opened();
-                if self.receive_only {
+                if self.features.has(Feature::ReceiveOnly) {
                     self.sending.release_idle();
                 }
             }

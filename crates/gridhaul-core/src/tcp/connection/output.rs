@@ -2,7 +2,9 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{Connection, State};
+use super::Connection;
+use super::features::Feature;
+use crate::link::EcnCodePoint;
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::OptionBytes;
 use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment};
@@ -56,10 +58,13 @@ impl Connection {
         }
     }
 
-    /// Whether the next segment, unless it is SYN, has no option but timestamps and is not FIN.
+    /// Whether the next segment, unless it is SYN, has no option but timestamps, no ECN field and is
+    /// not FIN.
     #[inline]
     fn sends_common_segment(&self) -> bool {
-        !self.receiver.has_sack_blocks() && self.sending.fin_position().is_none()
+        !self.features.has(Feature::Ecn)
+            && !self.receiver.has_sack_blocks()
+            && self.sending.fin_position().is_none()
     }
 
     /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC
@@ -91,6 +96,7 @@ impl Connection {
         target.sack.clear();
         target.sack_permitted = false;
         target.clock = clock_option(params);
+        target.ecn = EcnCodePoint::NotEct;
         target.flags = flags;
         target.header = (params.header as usize + options).min(255) as u8;
     }
@@ -101,10 +107,10 @@ impl Connection {
         let timestamps = self.clock_values(now);
         let params = &*self.params;
         target.sack.clear();
-        if self.sack && !syn && self.receiver.has_sack_blocks() {
+        if self.features.has(Feature::Sack) && !syn && self.receiver.has_sack_blocks() {
             let max_blocks = match params.option_bytes {
                 // RFC 2018, section 3: four blocks fit, three with timestamps.
-                OptionBytes::All => 4 - usize::from(self.timestamps),
+                OptionBytes::All => 4 - usize::from(timestamps.is_some()),
                 // `max_sack_blocks_`.
                 OptionBytes::SackBlocks => 3,
             };
@@ -125,16 +131,20 @@ impl Connection {
         target.len = len;
         target.window = window;
         target.timestamps = timestamps;
-        target.sack_permitted = syn && self.sack;
+        target.sack_permitted = syn && self.features.has(Feature::Sack);
         target.clock = clock_option(params);
-        target.flags = flags;
+        let notifies = self.features.has(Feature::Ecn) && !syn;
+        let (ecn_flags, ecn) =
+            if notifies { self.ecn_fields(range, len) } else { Default::default() };
+        target.ecn = ecn;
+        target.flags = flags.with(ecn_flags);
         target.header = header.min(255) as u8;
     }
 
     /// The numbers of the timestamp option, if both ends use it.
     #[inline]
     fn clock_values(&self, now: Instant) -> Option<(u32, u32)> {
-        self.timestamps.then(|| match clock_option(&self.params) {
+        self.features.has(Feature::Timestamps).then(|| match clock_option(&self.params) {
             ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         })
@@ -143,9 +153,7 @@ impl Connection {
     /// Payload and flags of the segment that carries a range, and whether it is SYN.
     fn flags_of(&mut self, now: Instant, range: SendRange) -> (u32, Flags, bool) {
         if range.start == 0 && range.len > 0 {
-            let is_active_open = self.state == State::SynSent;
-            let flags = if is_active_open { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-            return (range.len - 1, flags, true);
+            return (range.len - 1, self.flags_of_syn(), true);
         }
         if let Some(fin) = self.sending.fin_position()
             && range.len > 0

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::Instant;
 
+use super::features::Feature;
 use super::{Connection, State};
 use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Flags, Segment};
@@ -26,7 +27,7 @@ impl Connection {
         end.receiver.handle_syn();
         end.last_ack = end.receiver.next();
         end.negotiate_options(None, sack);
-        if end.sack {
+        if end.features.has(Feature::Sack) {
             // Until data is written. Without selective acknowledgements, the sender has state.
             end.sending.release_idle();
         }
@@ -128,7 +129,7 @@ impl Connection {
 
     /// Sends RST again to a peer that [`Self::abort`] has reset.
     pub(crate) fn repeat_reset(&mut self) {
-        if self.state == State::Closed && self.closing.is_some() {
+        if self.state == State::Closed && self.rare.is_some() {
             self.send_reset();
         }
     }
@@ -137,7 +138,7 @@ impl Connection {
         let seq = self.isn.wrapping_add(self.sending.next() as u32);
         let ack = self.peer_isn.wrapping_add(self.receiver.acknowledged() as u32);
         let (flags, header) = (Flags::RST.with(Flags::ACK), self.params.header as u8);
-        self.closing().reset = Some(Segment { seq, ack, flags, header, ..Segment::default() });
+        self.rare().reset = Some(Segment { seq, ack, flags, header, ..Segment::default() });
     }
 
     /// Restarts TIME-WAIT, or starts it where LAST-ACK has just ended, because a message to the

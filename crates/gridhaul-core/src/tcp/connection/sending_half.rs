@@ -146,6 +146,29 @@ impl SendingHalf {
         }
     }
 
+    /// The peer has echoed a congestion mark; nothing is outstanding in the reduced state.
+    pub(super) fn note_congestion_echo(&mut self) {
+        if let Self::Full(sender) = self {
+            sender.note_congestion_echo();
+        }
+    }
+
+    /// See [`Sender::notes_new_data`].
+    pub(super) fn notes_new_data(&mut self, range: SendRange) -> bool {
+        match self {
+            Self::Full(sender) => sender.notes_new_data(range),
+            Self::Idle(_) => false,
+        }
+    }
+
+    /// See [`Sender::takes_reduction`].
+    pub(super) fn takes_reduction(&mut self) -> bool {
+        match self {
+            Self::Full(sender) => sender.takes_reduction(),
+            Self::Idle(_) => false,
+        }
+    }
+
     /// New data, a retransmission or a window probe, if one is to be sent now.
     #[inline]
     pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {

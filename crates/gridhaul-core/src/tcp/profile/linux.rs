@@ -29,6 +29,7 @@ const POLICY: Policy = Policy {
     syn_retransmissions_max: Some(10),
     timeout_sends_one_segment: true,
     counts_arrived_segments: true,
+    reduces_gradually_for_marks: true,
     algorithms: AlgorithmRules::Linux,
     ..rfc::POLICY
 };

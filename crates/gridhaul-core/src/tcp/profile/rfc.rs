@@ -36,6 +36,7 @@ pub(super) const POLICY: Policy = Policy {
     timer_runs_while_idle: false,
     fast_retransmit_backs_off: false,
     counts_arrived_segments: false,
+    reduces_gradually_for_marks: false,
     ns2_sack1_recovery: false,
     every_ack_leaves_pipe: false,
     first_segment_is_retransmitted_fast: false,
@@ -71,6 +72,7 @@ pub(super) fn defaults() -> StackParams {
         timestamps: true,
         one_way_delay: false,
         sack: true,
+        ecn: false,
         // RFC 5681, section 3.2: three duplicates.
         dupthresh: 3,
         limited_transmit: true,

@@ -408,6 +408,16 @@ impl Receiver {
         }
     }
 
+    /// Data has arrived with the first congestion mark since the peer's last reduction. Linux
+    /// acknowledges the next two segments at once, because the window of the peer may be small
+    /// (`__tcp_ecn_check_ce`).
+    pub(crate) fn on_first_mark(&mut self, params: &StackParams) {
+        if params.policy.adaptive_delayed_ack {
+            self.interactive = false;
+            self.quick_acks_left = self.quick_acks_left.max(2);
+        }
+    }
+
     /// Linux after a pause and after an old segment: the peer may be in slow start and wait for
     /// acknowledgements (`tcp_enter_quickack_mode`). The number is 16, one less than at the start
     /// of a connection.

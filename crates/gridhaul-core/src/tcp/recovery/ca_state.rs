@@ -5,6 +5,8 @@
 pub(super) enum CaState {
     #[default]
     Open,
+    /// A congestion mark has reduced the window; no segment is lost.
+    Cwr,
     /// Fast recovery.
     Recovery,
     /// After a timeout.

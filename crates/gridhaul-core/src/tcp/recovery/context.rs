@@ -27,6 +27,8 @@ pub(crate) struct LossRecoveryContext<'a> {
     pub duplicates: u32,
     /// New data sent by limited transmit, in bytes.
     pub limited: u64,
+    /// The window was reduced for data before this position; 0 without ECN.
+    pub reduced_until: u64,
     /// The current acknowledgement.
     pub ack: Delivery,
     pub requests: SenderRequests,
@@ -41,6 +43,8 @@ pub(crate) struct Delivery {
     pub newest: Option<DeliveredSegment>,
     /// Whether a segment is acknowledged that was retransmitted.
     pub retransmitted: bool,
+    /// Whether the acknowledgement echoes a congestion mark.
+    pub congestion_echo: bool,
     /// The echoed timestamp, in milliseconds.
     pub echo: Option<u32>,
 }
@@ -69,6 +73,8 @@ pub(crate) struct SenderRequests {
     pub end_backoff: bool,
     /// Discard the round-trip measurement in progress (Karn's algorithm).
     pub stop_timing: bool,
+    /// The window was reduced for a congestion mark.
+    pub reduced_for_mark: bool,
     /// Bytes that the acknowledgement delivers, where the recovery estimates them.
     pub delivered: Option<u32>,
     /// Time of [`LossRecovery::on_reorder_timer`], unless an acknowledgement arrives before.
@@ -97,6 +103,17 @@ impl LossRecoveryContext<'_> {
             timed_out_before: false,
             mss: self.params.mss,
         }
+    }
+
+    /// Notifies the congestion control of the loss of the first unacknowledged segment, unless a
+    /// congestion mark has reduced the window for the same window of data (RFC 3168, section
+    /// 6.1.2).
+    pub(crate) fn reduce_for_loss(&mut self) {
+        if self.una < self.reduced_until {
+            return;
+        }
+        let loss = self.loss();
+        self.congestion.on_loss(&loss);
     }
 
     /// Estimate of the data in the network.

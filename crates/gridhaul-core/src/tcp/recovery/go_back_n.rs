@@ -30,8 +30,7 @@ impl LossRecovery for GoBackN {
             return false;
         }
         self.recover = context.next;
-        let loss = context.loss();
-        context.congestion.on_loss(&loss);
+        context.reduce_for_loss();
         mark!(go_back_n_fast_retransmit);
         context.queue.mark_all_lost(true);
         context.requests.retransmit_now = true;

@@ -98,7 +98,7 @@ impl State {
     /// acknowledgement (`tcp_newreno_mark_lost`). Returns the bytes marked.
     fn mark_lost(&self, context: &mut LossRecoveryContext<'_>, advanced: bool) -> u64 {
         let is_lost = match self.ca_state {
-            CaState::Open => self.arrived >= self.threshold,
+            CaState::Open | CaState::Cwr => self.arrived >= self.threshold,
             CaState::Recovery => advanced,
             CaState::Loss => false,
         };
@@ -111,6 +111,13 @@ impl State {
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
         mark!(linux_reno_fast_retransmit);
+        if self.ca_state == CaState::Cwr {
+            // The mark has reduced the window already (Linux, `tcp_enter_recovery`).
+            self.ca_state = CaState::Recovery;
+            context.requests.stop_timing = true;
+            context.requests.retransmit_now = !context.params.prr;
+            return;
+        }
         let (prr, undo) = Prr::reduce(context);
         self.ca_state = CaState::Recovery;
         self.recover = context.next;
@@ -125,12 +132,36 @@ impl State {
         advanced: bool,
     ) -> bool {
         let lost = self.mark_lost(context, advanced);
-        let entered = self.ca_state == CaState::Open && context.queue.lost_bytes() > 0;
+        let is_open = matches!(self.ca_state, CaState::Open | CaState::Cwr);
+        let entered = is_open && context.queue.lost_bytes() > 0;
         if entered {
             self.enter(context);
+        } else {
+            self.enter_cwr_for_mark(context);
         }
         self.account(context, delivered, lost, advanced);
         entered
+    }
+
+    /// An acknowledgement echoes a congestion mark: the window decreases evenly within a round trip
+    /// (Linux, `tcp_enter_cwr`).
+    fn enter_cwr_for_mark(&mut self, context: &mut LossRecoveryContext<'_>) {
+        if context.ack.congestion_echo && self.ca_state == CaState::Open {
+            self.ca_state = CaState::Cwr;
+            self.recover = context.next;
+            (self.prr, self.undo) = (Prr::reduce_for_mark(context), None);
+        }
+    }
+
+    /// An acknowledgement of new data while no loss is repaired.
+    fn on_ack_while_open(&mut self, context: &mut LossRecoveryContext<'_>, delivered: u32) {
+        self.arrived = 0;
+        if self.ca_state == CaState::Cwr && context.una > self.recover {
+            self.exit();
+            context.congestion.on_recovered(context.now);
+        }
+        self.enter_cwr_for_mark(context);
+        self.account(context, delivered, 0, true);
     }
 
     /// Accounts `delivered` segments and `lost` bytes.
@@ -263,16 +294,20 @@ impl LossRecovery for LinuxReno {
         // Duplicates have counted the others before.
         context.requests.delivered = Some(delivered.saturating_mul(state.mss));
         match state.ca_state {
-            CaState::Open => state.arrived = 0,
+            CaState::Open | CaState::Cwr => state.on_ack_while_open(context, delivered),
             CaState::Recovery => state.on_ack_in_recovery(context, delivered),
             CaState::Loss => state.on_ack_after_timeout(context),
         }
-        if state.ca_state == CaState::Recovery { CwndGrowth::Hold } else { CwndGrowth::Grow }
+        if matches!(state.ca_state, CaState::Recovery | CaState::Cwr) {
+            CwndGrowth::Hold
+        } else {
+            CwndGrowth::Grow
+        }
     }
 
     fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
         let state = &mut *self.state;
-        let open = state.ca_state == CaState::Open;
+        let open = matches!(state.ca_state, CaState::Open | CaState::Cwr);
         state.frto = FrtoState::at_timeout(context, open);
         if open {
             state.undo = Some(UndoState::new(context));

@@ -128,6 +128,12 @@ pub(crate) trait LossRecovery {
         false
     }
 
+    /// Whether the recovery reduces the window for congestion marks itself, where the stack does so
+    /// gradually.
+    fn reduces_gradually(&self) -> bool {
+        false
+    }
+
     /// Whether the data that a timeout has marked lost is being retransmitted, where the recovery
     /// distinguishes that.
     fn repairs_timeout(&self) -> Option<bool> {
@@ -260,6 +266,9 @@ impl Recovery {
     }
     pub(crate) fn is_watching(&self) -> bool {
         dispatch!(self, inner => inner.is_watching())
+    }
+    pub(crate) fn reduces_gradually(&self) -> bool {
+        dispatch!(self, inner => inner.reduces_gradually())
     }
     pub(crate) fn repairs_timeout(&self) -> Option<bool> {
         dispatch!(self, inner => inner.repairs_timeout())

@@ -78,8 +78,7 @@ impl LossRecovery for NewReno {
         {
             mark!(new_reno_fast_retransmit);
             // Section 3.2, step 2: recover is the highest sequence number sent.
-            let loss = context.loss();
-            context.congestion.on_loss(&loss);
+            context.reduce_for_loss();
             context.retransmit_first();
             context.requests.restart_timer = true;
             self.recover = context.next;

@@ -36,8 +36,7 @@ impl Ns2Sack1 {
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
-        let loss = context.loss();
-        context.congestion.on_loss(&loss);
+        context.reduce_for_loss();
         self.recover = context.next;
         self.recovering = true;
         self.began = context.now;

@@ -56,6 +56,17 @@ impl Prr {
         (prr, undo)
     }
 
+    /// The window reduction for a congestion mark (Linux, `tcp_enter_cwr`): returns its window,
+    /// where the stack has it. Unlike that for a loss, it is not undone.
+    pub(super) fn reduce_for_mark(context: &mut LossRecoveryContext<'_>) -> Option<Self> {
+        let (loss, before) = (context.loss(), context.congestion.cwnd());
+        context.congestion.on_congestion_mark(&loss);
+        context.requests.reduced_for_mark = true;
+        let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
+        (context.params.prr && !context.congestion.is_paced())
+            .then(|| Self::enter(before, context.congestion.cwnd(), rounding))
+    }
+
     /// RFC 9937, section 6.2, for each acknowledgement of the recovery.
     pub(super) fn on_ack(&mut self, ack: &AckProgress) {
         self.delivered += u64::from(ack.delivered);

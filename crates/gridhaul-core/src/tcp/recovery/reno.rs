@@ -20,8 +20,7 @@ impl Reno {
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
-        let loss = context.loss();
-        context.congestion.on_loss(&loss);
+        context.reduce_for_loss();
         context.retransmit_first();
         context.requests.restart_timer = true;
         self.recovering = true;

@@ -23,8 +23,7 @@ impl Sack {
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
         // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the
         // first lost segment regardless of the pipe.
-        let loss = context.loss();
-        context.congestion.on_loss(&loss);
+        context.reduce_for_loss();
         self.recover = context.next;
         self.recovering = true;
         self.began = context.now;

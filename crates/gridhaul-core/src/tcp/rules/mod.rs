@@ -135,6 +135,9 @@ pub struct Policy {
     /// Without selective acknowledgements, each duplicate counts as a segment that has arrived, and
     /// the window follows proportional rate reduction (Linux, `tcp_add_reno_sack`).
     pub counts_arrived_segments: bool,
+    /// A congestion mark reduces the window gradually, by proportional rate reduction (Linux,
+    /// `tcp_enter_cwr`), instead of at once (RFC 3168, section 6.1.2).
+    pub reduces_gradually_for_marks: bool,
     /// SACK recovery counts the pipe in packets (ns-2, `tcp-sack1.cc`) instead of RFC 6675.
     pub ns2_sack1_recovery: bool,
     /// In SACK recovery every acknowledgement counts as a duplicate (ns-2, `Sack1TcpAgent::recv`).

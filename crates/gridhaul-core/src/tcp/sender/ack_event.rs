@@ -27,6 +27,8 @@ pub(super) struct AckEvent {
     pub sacked_sent_at: Option<SendTimes>,
     /// Whether a segment is acknowledged that was retransmitted.
     pub retransmitted: bool,
+    /// Whether the acknowledgement echoes a congestion mark.
+    pub congestion_echo: bool,
     /// The echoed timestamp.
     pub echo: Option<u32>,
 }
@@ -52,6 +54,7 @@ impl AckEvent {
             delivered: self.delivered,
             newest: self.newest,
             retransmitted: self.retransmitted,
+            congestion_echo: self.congestion_echo,
             echo: self.echo,
         }
     }

@@ -4,6 +4,7 @@
 use gridhaul_scenario::units::Instant;
 
 use super::ack_event::{AckEvent, SendTimes};
+use super::congestion_echo::CongestionEcho;
 use super::rack_timers::TimerPurpose;
 use super::retransmission_timer::WindowProbe;
 use super::rtt_measurement::AckedSegments;
@@ -70,6 +71,7 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             prior_in_flight: self.in_flight(),
             highest: self.queue.highest_sacked(),
+            congestion_echo: self.optional.congestion_echo_mut().is_some_and(CongestionEcho::take),
             ..AckEvent::default()
         };
         if self.sack && !segment.sack.is_empty() {
@@ -133,10 +135,14 @@ impl Sender {
         if self.recovery_active {
             response = self.notify_recovery(now, &mut event, params);
         }
+        if event.congestion_echo && self.react_to_congestion_echo(&event, params) {
+            response.growth = CwndGrowth::Hold;
+        }
         if probe_repaired_loss {
             let loss = loss_recovery_context!(self, now, params).loss();
             self.congestion.on_loss(&loss);
             self.congestion.on_recovered(now);
+            self.note_reduction(false);
         }
         if opened {
             // RFC 5681, section 3.1: the acknowledgement of SYN does not increase the window.
@@ -213,6 +219,9 @@ impl Sender {
         let growth = self.recovery.on_new_ack(&mut context, event.acked);
         let (duplicates, requests) = (context.duplicates, context.requests);
         self.duplicates = duplicates;
+        if requests.reduced_for_mark {
+            self.note_reduction(true);
+        }
         if let Some(delivered) = requests.delivered {
             if let Some(rate) = self.optional.rate_mut() {
                 rate.count_estimated(now, event.delivered, delivered);
@@ -271,6 +280,12 @@ impl Sender {
             self.set_reordering_timer(now, requests.reorder_at, params);
         }
         self.stats.fast_retransmits += u32::from(entered);
+        if entered || requests.reduced_for_mark {
+            self.note_reduction(requests.reduced_for_mark);
+        }
+        if event.congestion_echo {
+            self.react_to_congestion_echo(&event, params);
+        }
         if event.delivered > 0 {
             let grows = self.recovery.grows_by_sacked(params.dupthresh);
             let growth = if grows { CwndGrowth::Grow } else { CwndGrowth::Hold };

@@ -7,6 +7,7 @@
 mod ack_event;
 mod ack_processing;
 mod common_path;
+mod congestion_echo;
 mod cwnd_validation;
 mod flags;
 mod idle_restart;
@@ -127,6 +128,7 @@ macro_rules! loss_recovery_context {
             peer_window: $sender.peer_window,
             duplicates: $sender.duplicates,
             limited: u64::from($sender.limited),
+            reduced_until: $sender.optional.reduced_until(),
             ack: crate::tcp::recovery::Delivery::default(),
             requests: crate::tcp::recovery::SenderRequests {
                 retransmit_now: $sender.force_retransmit,

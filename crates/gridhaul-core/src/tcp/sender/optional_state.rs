@@ -1,6 +1,7 @@
 //! State that only some stacks need, allocated together: a simulation has millions of senders, and
 //! most need none of it.
 
+use super::congestion_echo::CongestionEcho;
 use super::cwnd_validation::CwndValidation;
 use super::timer_wheel::TimerWheel;
 use crate::tcp::params::StackParams;
@@ -16,6 +17,8 @@ struct State {
     rate: Option<Box<RateAccount>>,
     cwnd_validation: Option<CwndValidation>,
     timer_wheel: TimerWheel,
+    /// For stacks with ECN.
+    congestion_echo: Option<Box<CongestionEcho>>,
 }
 
 impl OptionalState {
@@ -25,9 +28,14 @@ impl OptionalState {
         params: &StackParams,
     ) -> Self {
         let is_needed = rate.is_some() || cwnd_validation.is_some() || params.policy.timer_wheel;
+        let is_needed = is_needed || params.ecn;
+        let congestion_echo = params.ecn.then(Box::default);
         let timer_wheel = TimerWheel::default();
         let rate = rate.map(Box::new);
-        Self(is_needed.then(|| Box::new(State { rate, cwnd_validation, timer_wheel })))
+        Self(
+            is_needed
+                .then(|| Box::new(State { rate, cwnd_validation, timer_wheel, congestion_echo })),
+        )
     }
 
     #[inline]
@@ -49,6 +57,22 @@ impl OptionalState {
     #[inline]
     pub(super) fn rate_mut(&mut self) -> Option<&mut RateAccount> {
         self.0.as_mut()?.rate.as_deref_mut()
+    }
+
+    #[inline]
+    pub(super) fn congestion_echo(&self) -> Option<&CongestionEcho> {
+        self.0.as_ref()?.congestion_echo.as_deref()
+    }
+
+    #[inline]
+    pub(super) fn congestion_echo_mut(&mut self) -> Option<&mut CongestionEcho> {
+        self.0.as_mut()?.congestion_echo.as_deref_mut()
+    }
+
+    /// See [`CongestionEcho::reduced_until`]; 0 without ECN.
+    #[inline]
+    pub(super) fn reduced_until(&self) -> u64 {
+        self.congestion_echo().map_or(0, CongestionEcho::reduced_until)
     }
 
     #[inline]

@@ -117,6 +117,7 @@ impl Sender {
         self.recovery.before_timeout(&context);
         let loss = Loss { timed_out_before, ..context.loss() };
         self.congestion.on_timeout(&loss);
+        self.note_reduction(false);
     }
 
     /// Treats the SYN-ACK just sent as acknowledged, because ns-2 never acknowledges it; it gives

@@ -206,6 +206,13 @@ impl Report<'_> {
                 "write \"0 s\", or remove it",
             );
         }
+        if stack.ecn == Some(true) {
+            self.refuse(
+                format!("{key}.ecn"),
+                "`medx` has no reaction to congestion marks in packets",
+                "remove it; `medx_classifier = \"ecn\"` is the control of the paper",
+            );
+        }
         if stack.timestamps == Some(true) {
             self.refuse(
                 format!("{key}.timestamps"),

@@ -79,11 +79,13 @@ fn aqm() -> impl Strategy<Value = Aqm> {
         (0_u32..100, 1_u32..100, 0.001..=1.0, probability(), any::<bool>()).prop_map(
             |(min, more, weight, max_probability, gentle)| {
                 let (min, max) = (QueueLimit::Packets(min), QueueLimit::Packets(min + more));
-                Aqm::Red(Red { min, max, weight, max_probability, gentle, ..Red::default() })
+                let ecn = !gentle;
+                Aqm::Red(Red { min, max, weight, max_probability, gentle, ecn, ..Red::default() })
             }
         ),
         times().prop_map(move |(target, more)| {
-            Aqm::Codel(Codel { target: nanos(target), interval: nanos(target + more) })
+            let (target, interval) = (nanos(target), nanos(target + more));
+            Aqm::Codel(Codel { target, interval, ecn: more % 2 == 0 })
         }),
         (time(0), (1_u64..5_000).prop_map(Duration::from_millis), 0.0..10.0, 0.0..10.0).prop_map(
             |(target, update, alpha, beta)| {
@@ -92,7 +94,7 @@ fn aqm() -> impl Strategy<Value = Aqm> {
         ),
         (times(), size(), 1_u32..2_000).prop_map(move |((target, more), quantum, flows)| {
             let (target, interval) = (nanos(target), nanos(target + more));
-            Aqm::FqCodel(FqCodel { target, interval, quantum, flows })
+            Aqm::FqCodel(FqCodel { target, interval, quantum, flows, ecn: more % 2 == 0 })
         }),
     ]
 }
@@ -359,6 +361,7 @@ fn stack() -> impl Strategy<Value = Stack> {
             receive_window: Some(window),
             rto_min,
             sack: Some(sack),
+            ecn: Some(!sack),
             vegas_gamma,
             ..Stack::default()
         },

@@ -147,6 +147,9 @@ impl CongestionControl for Bbr {
         self.window.set_cwnd(self.window.cwnd_f64().min(loss.in_flight as f64));
     }
 
+    /// Version 1 does not react to marks.
+    fn on_congestion_mark(&mut self, _loss: &Loss) {}
+
     /// Section 4.2.3.4: restores the window from before the recovery.
     fn on_recovered(&mut self, _now: Instant) {
         self.leave_recovery();

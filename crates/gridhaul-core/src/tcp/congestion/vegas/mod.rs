@@ -122,6 +122,13 @@ impl CongestionControl for Vegas {
         self.reduced_at = loss.now;
     }
 
+    /// No segment is lost whose age could be compared: half of the window, as Reno (Linux,
+    /// `tcp_reno_ssthresh`).
+    fn on_congestion_mark(&mut self, loss: &Loss) {
+        self.window.halve(loss);
+        self.reduced_at = loss.now;
+    }
+
     /// ns-2: with the first new acknowledgement slow start is over until a timeout.
     fn on_recovered(&mut self, _now: Instant) {
         self.leave_slow_start();

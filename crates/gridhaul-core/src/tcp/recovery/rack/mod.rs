@@ -84,8 +84,7 @@ impl Rack {
         // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery
         // or with DupThresh sacked segments.
         let threshold = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
-        let no_reordering_wait =
-            self.ca_state != CaState::Open || context.queue.sacked_bytes() >= threshold;
+        let no_reordering_wait = !self.is_open() || context.queue.sacked_bytes() >= threshold;
         let window = if no_reordering_wait && !state.reordering.reordering_seen {
             Duration::ZERO
         } else {
@@ -103,12 +102,17 @@ impl Rack {
         let (lost, retransmission_lost) = self.detect_loss(context);
         // A retransmission that is lost after a timeout is a new loss (Linux).
         let entered = match self.ca_state {
-            CaState::Open => context.queue.lost_bytes() > 0,
+            CaState::Open | CaState::Cwr => context.queue.lost_bytes() > 0,
             CaState::Loss => retransmission_lost,
             CaState::Recovery => false,
         };
         if entered {
             self.enter(context);
+        } else if context.ack.congestion_echo
+            && context.params.policy.reduces_gradually_for_marks
+            && self.ca_state == CaState::Open
+        {
+            self.enter_cwr(context);
         }
         self.account(context, lost, advanced);
         entered
@@ -124,7 +128,29 @@ impl Rack {
         }
     }
 
+    /// Whether neither a loss nor a timeout is repaired.
+    const fn is_open(&self) -> bool {
+        matches!(self.ca_state, CaState::Open | CaState::Cwr)
+    }
+
+    /// A congestion mark: the window decreases evenly within a round trip (Linux, `tcp_enter_cwr`).
+    #[cold]
+    fn enter_cwr(&mut self, context: &mut LossRecoveryContext<'_>) {
+        mark!(rack_reduces_for_mark);
+        self.ca_state = CaState::Cwr;
+        self.recover = context.next;
+        let state = self.state.get_or_insert_default();
+        (state.prr, state.undo) = (Prr::reduce_for_mark(context), None);
+    }
+
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
+        if self.ca_state == CaState::Cwr {
+            // The mark has reduced the window already (Linux, `tcp_enter_recovery`).
+            self.ca_state = CaState::Recovery;
+            context.requests.stop_timing = true;
+            context.requests.retransmit_now = !context.params.prr;
+            return;
+        }
         let (prr, undo) = Prr::reduce(context);
         self.ca_state = CaState::Recovery;
         self.recover = context.next;
@@ -225,6 +251,13 @@ impl LossRecovery for Rack {
         if self.ca_state == CaState::Loss && self.timeout_was_spurious(context, true) {
             self.restore(context);
             self.exit();
+        } else if self.ca_state == CaState::Cwr {
+            // Linux, `tcp_fastretrans_alert`: the reduction ends when data is acknowledged that was
+            // sent after it, so that CWR has reached the peer.
+            if context.una > self.recover {
+                self.exit();
+                context.congestion.on_recovered(context.now);
+            }
         } else if self.ca_state != CaState::Open && context.una >= self.recover {
             let recovering = self.ca_state == CaState::Recovery;
             let undone = self.undo_if_spurious(context);
@@ -242,7 +275,11 @@ impl LossRecovery for Rack {
             return CwndGrowth::Hold;
         }
         self.detect_and_enter(context, true);
-        if self.ca_state == CaState::Recovery { CwndGrowth::Hold } else { CwndGrowth::Grow }
+        if matches!(self.ca_state, CaState::Recovery | CaState::Cwr) {
+            CwndGrowth::Hold
+        } else {
+            CwndGrowth::Grow
+        }
     }
 
     fn on_duplicate_report(
@@ -282,7 +319,7 @@ impl LossRecovery for Rack {
     }
 
     fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
-        let open = self.ca_state == CaState::Open;
+        let open = self.is_open();
         let state = self.state.get_or_insert_default();
         state.frto = FrtoState::at_timeout(context, open);
         if open {
@@ -330,7 +367,7 @@ impl LossRecovery for Rack {
     }
 
     fn grows_by_sacked(&self, dupthresh: u32) -> bool {
-        self.ca_state != CaState::Recovery
+        !matches!(self.ca_state, CaState::Recovery | CaState::Cwr)
             && self.state.as_ref().is_some_and(|state| state.reordering.exceeds(dupthresh))
     }
 
@@ -344,6 +381,10 @@ impl LossRecovery for Rack {
         self.disorder
             || self.ca_state != CaState::Open
             || self.state.as_ref().is_some_and(|state| state.reordering.awaits_delivery())
+    }
+
+    fn reduces_gradually(&self) -> bool {
+        true
     }
 
     fn repairs_timeout(&self) -> Option<bool> {
