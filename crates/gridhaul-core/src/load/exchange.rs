@@ -64,7 +64,7 @@ impl Exchange {
         self.step += 1;
         // The time of a step counts from that of the one before, also if the caller is late.
         self.step_at = match self.steps.get(self.step) {
-            Some(next) if next.sender == step.sender => at + next.after,
+            Some(next) if next.writer == step.writer => at + next.after,
             _ => Instant::NEVER,
         };
         Some(step)
@@ -119,8 +119,8 @@ mod tests {
 
     /// A question in two writes, and an answer.
     fn exchange(every: Option<u64>, pause: u64) -> Exchange {
-        let step = |sender, bytes, after| ExchangeStep {
-            sender,
+        let step = |writer, bytes, after| ExchangeStep {
+            writer,
             size: Bytes::new(bytes),
             after: Duration::from_millis(after),
         };

@@ -52,9 +52,9 @@ fn the_steps_of_an_exchange_follow_each_other() {
     // first one.
     let flows = "[stack.prompt]\nnagle = false\n\
         [flow.talk]\nfrom = 'near'\nto = 'far'\nstack = 'prompt'\n\
-        load.exchange = { every = '200 ms', steps = [{ sender = 'from', size = '20 B' }, \
-        { sender = 'from', size = '60 B', after = '30 ms' }, \
-        { sender = 'to', size = '200 B', after = '5 ms' }] }";
+        load.exchange = { every = '200 ms', steps = [{ writer = 'from', size = '20 B' }, \
+        { writer = 'from', size = '60 B', after = '30 ms' }, \
+        { writer = 'to', size = '200 B', after = '5 ms' }] }";
     let Some(answer) = run("duration = '2 s'", &pair(link, flows)) else { return };
     // Two propagation delays of 10 ms, and 35 ms between the steps; later on a busy machine.
     let median = mean(&answer, "talk", Metric::DelayMedian);

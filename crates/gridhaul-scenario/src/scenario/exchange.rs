@@ -6,7 +6,7 @@ use super::{FlowEnd, Load};
 use crate::units::{Bytes, Duration};
 
 /// A dialogue of several steps on one connection, which is repeated. A step begins when all data of
-/// the previous step have been delivered to its sender, or, if both steps have the same sender,
+/// the previous step have been delivered to its writer, or, if both steps have the same writer,
 /// when the previous one was written; in both cases `after` later.
 ///
 /// The delay of an exchange is the time from its beginning until all data of its last step have
@@ -34,11 +34,11 @@ pub struct Exchange {
 #[serde(deny_unknown_fields)]
 pub struct ExchangeStep {
     /// The end that writes: `from` or `to`.
-    pub sender: FlowEnd,
+    pub writer: FlowEnd,
     /// Amount of data.
     pub size: Bytes,
     /// Time after the previous step: after its data have been delivered, or, if it has the same
-    /// sender, after it was written.
+    /// writer, after it was written.
     #[serde(default)]
     pub after: Duration,
 }
@@ -108,7 +108,7 @@ impl Dlms {
 
 /// A request and its response.
 fn poll(request: u64, response: u64, every: Duration, think: Duration) -> Load {
-    let step = |sender, size, after| ExchangeStep { sender, size: Bytes::new(size), after };
+    let step = |writer, size, after| ExchangeStep { writer, size: Bytes::new(size), after };
     Load::Exchange(Exchange {
         steps: vec![
             step(FlowEnd::From, request, Duration::ZERO),
@@ -134,6 +134,6 @@ impl Exchange {
         let is_request = |index: usize| index.is_multiple_of(2);
         let mut steps = self.steps.iter().enumerate();
         self.steps.len().is_multiple_of(2)
-            && steps.all(|(index, step)| (step.sender == FlowEnd::From) == is_request(index))
+            && steps.all(|(index, step)| (step.writer == FlowEnd::From) == is_request(index))
     }
 }

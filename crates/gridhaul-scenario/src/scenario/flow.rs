@@ -80,12 +80,12 @@ pub struct Flow {
     /// `iec_104`, `application`: the load runs from `start` on, and each connection opens when its
     /// first message is ready (for `on_off` without `rate`: when the first burst begins; the
     /// connection of a burst that is in progress at `start` opens within the first second).
-    /// `trace`: with the first row. `burst`: at a random time between `start` and the event, or with the first report
-    /// if `at` is 0 s. `bulk`, `transfer`, `request_response`, `exchange`, `modbus`, `dlms`: each
-    /// of several equal flows starts at a random time within 1 s (`request_response`: within the
-    /// sum of `think` and `pause`, `exchange` and its profiles: within `every`, or the sum of the
-    /// times of its steps and `pause`; unless these are 0 s); a single flow starts at `start`. The
-    /// delay of the first message includes the handshake.
+    /// `trace`: with the first row. `burst`: at a random time between `start` and the event, or
+    /// with the first report if `at` is 0 s. `bulk`, `transfer`, `request_response`, `exchange`,
+    /// `modbus`, `dlms`: each of several equal flows starts at a random time within 1 s
+    /// (`request_response`: within the sum of `think` and `pause`, `exchange` and its profiles:
+    /// within `every`, or the sum of the times of its steps and `pause`; unless these are 0 s); a
+    /// single flow starts at `start`. The delay of the first message includes the handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links of the path from `from` to `to`, in order. Absent: the path with the fewest links.

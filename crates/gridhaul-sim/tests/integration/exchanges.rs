@@ -17,9 +17,9 @@ fn answer(duration: &str, flow: &str) -> Answer {
 }
 
 /// Two writes of the `from` end, and an answer after a time to think.
-const STEPS: &str = "steps = [{ sender = 'from', size = '20 B' }, \
-                     { sender = 'from', size = '60 B', after = '50 ms' }, \
-                     { sender = 'to', size = '200 B', after = '10 ms' }]";
+const STEPS: &str = "steps = [{ writer = 'from', size = '20 B' }, \
+                     { writer = 'from', size = '60 B', after = '50 ms' }, \
+                     { writer = 'to', size = '200 B', after = '10 ms' }]";
 
 /// 50 ms between the writes; 112 B and 10 ms to the other end; 10 ms to think; 252 B and 10 ms.
 const EXCHANGE_S: f64 = 0.050 + 0.000_896 + 0.010 + 0.010 + 0.002_016 + 0.010;

@@ -42,9 +42,9 @@ impl ExchangePeers {
         }
         while let Some(step) = self.load.poll_step(now) {
             // The arrival of an empty message could not be detected on a byte stream.
-            carrier.write_stream(step.sender, step.size.get().max(1));
+            carrier.write_stream(step.writer, step.size.get().max(1));
             if self.load.awaits_delivery() {
-                self.complete_at[other(step.sender) as usize] = carrier.written(step.sender);
+                self.complete_at[other(step.writer) as usize] = carrier.written(step.writer);
             }
         }
     }

@@ -296,6 +296,75 @@ fn a_dialogue_alternates_and_waits() {
     );
 }
 
+#[test]
+fn the_next_step_waits_for_all_data_before() {
+    let step = |writer, bytes, after| scenario::ExchangeStep {
+        writer,
+        size: Bytes::new(bytes),
+        after: Duration::from_millis(after),
+    };
+    let steps = vec![step(FlowEnd::From, 20, 0), step(FlowEnd::From, 60, 0)];
+    let steps = [steps, vec![step(FlowEnd::To, 200, 10)]].concat();
+    let every = Some(Duration::from_millis(50));
+    let keys = scenario::Exchange { steps, every, pause: Duration::ZERO };
+    let mut app = application(&Load::Exchange(keys));
+    let (mut carrier, mut in_flight) = (FakeCarrier::open(), InFlightMessages::default());
+    app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
+    assert_eq!((carrier.written, carrier.announced.clone()), ([80, 0], vec![at(1_000)]));
+    assert_eq!((app.watch(&in_flight), app.watch_response()), (80, Some(u64::MAX)));
+    for (bytes, deadline) in [(79, at(1_050)), (1, at(1_030))] {
+        carrier.deliver(FlowEnd::To, bytes);
+        let end = (FlowEnd::To, &mut carrier);
+        assert_eq!(delivered_messages(&mut app, at(1_020), end, &mut in_flight), []);
+        assert_eq!(app.next_deadline(), deadline);
+    }
+    app.handle_timeout(at(1_060), &mut carrier, &mut in_flight);
+    assert_eq!(
+        (carrier.written, carrier.announced.clone()),
+        ([80, 200], vec![at(1_000), at(1_050)])
+    );
+    assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_000), at(1_050)]);
+    carrier.deliver(FlowEnd::From, 200);
+    let end = (FlowEnd::From, &mut carrier);
+    let delivered = delivered_messages(&mut app, at(1_070), end, &mut in_flight);
+    assert_eq!(delivered, [Delivered { id: 200, at: at(1_000) }]);
+    // The exchange that was due at 1,050 ms begins at once.
+    assert_eq!(app.next_deadline(), at(1_070));
+}
+
+#[test]
+fn frames_of_iec_104_are_recognised_by_their_position() {
+    let keys = scenario::Iec104 {
+        values: 1,
+        every: Duration::from_millis(100),
+        synchronised: true,
+        k: 2,
+        w: 2,
+        t2: Duration::from_secs(10),
+        t3: Duration::from_secs(20),
+    };
+    let mut app = application(&Load::Iec104(keys));
+    let (mut carrier, mut in_flight) = (FakeCarrier::open(), InFlightMessages::default());
+    app.handle_timeout(at(1_250), &mut carrier, &mut in_flight);
+    // Three frames of 27 B are ready, and two may be sent.
+    assert_eq!(carrier.announced, [at(1_000), at(1_100), at(1_200)]);
+    assert_eq!((carrier.written, app.watch(&in_flight)), ([54, 0], 27));
+    assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), carrier.announced);
+    carrier.deliver(FlowEnd::To, 54);
+    let end = (FlowEnd::To, &mut carrier);
+    let delivered = delivered_messages(&mut app, at(1_260), end, &mut in_flight);
+    let frame = |id, millis| Delivered { id, at: at(millis) };
+    assert_eq!(delivered, [frame(27, 1_000), frame(54, 1_100)]);
+    assert_eq!(app.next_deadline(), at(1_260));
+    app.handle_timeout(at(1_260), &mut carrier, &mut in_flight);
+    assert_eq!((carrier.written, app.watch_response()), ([54, 6], Some(6)));
+    carrier.deliver(FlowEnd::From, 6);
+    let end = (FlowEnd::From, &mut carrier);
+    assert_eq!(delivered_messages(&mut app, at(1_270), end, &mut in_flight), []);
+    app.handle_timeout(at(1_270), &mut carrier, &mut in_flight);
+    assert_eq!(carrier.written, [81, 6]);
+}
+
 fn loads() -> impl Strategy<Value = Load> {
     let size = || (1_u64..5_000).prop_map(Bytes::new);
     let time = || (1_u64..500).prop_map(Duration::from_millis);

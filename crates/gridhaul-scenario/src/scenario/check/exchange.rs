@@ -12,7 +12,7 @@ impl Report<'_> {
             self.refuse(
                 format!("{key}.steps"),
                 format!("an exchange has 1 to {STEPS_MAX} steps, not {}", load.steps.len()),
-                "write [{ sender = \"from\", size = \"20 B\" }, { sender = \"to\", size = \
+                "write [{ writer = \"from\", size = \"20 B\" }, { writer = \"to\", size = \
                  \"200 B\" }]",
             );
         }
@@ -20,11 +20,11 @@ impl Report<'_> {
             self.some_size(&format!("{key}.steps[{index}].size"), step.size);
         }
         if let Some(first) = load.steps.first() {
-            if first.sender == FlowEnd::To {
+            if first.writer == FlowEnd::To {
                 self.refuse(
-                    format!("{key}.steps[0].sender"),
+                    format!("{key}.steps[0].writer"),
                     "the `from` end begins an exchange",
-                    "exchange `from` and `to` of the flow, and the senders of the steps",
+                    "exchange `from` and `to` of the flow, and the writers of the steps",
                 );
             }
             if !first.after.is_zero() {

@@ -144,20 +144,20 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "an exchange that the other end begins",
         "load = \"bulk\"",
-        "load.exchange = { steps = [{ sender = \"to\", size = \"1 B\", after = \"1 s\" }] }",
+        "load.exchange = { steps = [{ writer = \"to\", size = \"1 B\", after = \"1 s\" }] }",
     ),
     ("an exchange without steps", "load = \"bulk\"", "load.exchange = { steps = [] }"),
     (
         "an exchange with two times",
         "load = \"bulk\"",
-        "load.exchange = { steps = [{ sender = \"from\", size = \"1 B\" }], every = \"1 s\", \
+        "load.exchange = { steps = [{ writer = \"from\", size = \"1 B\" }], every = \"1 s\", \
          pause = \"1 s\" }",
     ),
     (
         "an exchange on connections that close",
         "load = \"bulk\"",
-        "connection = \"per_message\"\nload.exchange = { steps = [{ sender = \"from\", size = \
-         \"1 B\" }, { sender = \"from\", size = \"1 B\" }] }",
+        "connection = \"per_message\"\nload.exchange = { steps = [{ writer = \"from\", size = \
+         \"1 B\" }, { writer = \"from\", size = \"1 B\" }] }",
     ),
     (
         "an exchange of datagrams",

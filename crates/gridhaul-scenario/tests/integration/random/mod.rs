@@ -411,7 +411,7 @@ fn load() -> BoxedStrategy<Load> {
             Load::RequestResponse(RequestResponse { request, response, think, pause })
         }),
         (size(), size(), time(0), option::of(time(1))).prop_map(|(first, answer, after, every)| {
-            let step = |sender, size, after| ExchangeStep { sender, size, after };
+            let step = |writer, size, after| ExchangeStep { writer, size, after };
             let steps = vec![
                 step(FlowEnd::From, first, Duration::ZERO),
                 step(FlowEnd::From, first, after),
