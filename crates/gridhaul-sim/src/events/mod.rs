@@ -127,6 +127,7 @@ impl Events {
         }
     }
 
+    #[inline(always)]
     fn insert_link(&mut self, link: usize, at: Instant) {
         self.scheduled_links[link] = at;
         self.sequence += 1;
@@ -212,7 +213,7 @@ impl Events {
     }
 
     /// The time and target of the next event, if it is not later than `end`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {
         loop {
             let link = self.links.first();

@@ -120,7 +120,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
     /// The packet that departs at or before `now`, after notifying the observer and the counters.
     /// The packet stays in the buffer until `direction.drop_front()`; call this method once for
     /// each packet.
-    #[inline]
+    #[inline(always)]
     pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
         let transit = self.direction.front(now)?;
         self.observer.on_transit(now, transit);
