@@ -13,6 +13,7 @@ pub(crate) mod relay;
 mod reserve;
 mod settings;
 mod sim;
+mod storm;
 mod three;
 
 use std::fs;
@@ -27,7 +28,7 @@ use crate::process::{self, installed, output, program, target};
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Names of the benchmarks to run [default: all but `python` and `reserve`]
+    /// Names of the benchmarks to run [default: all but `python`, `reserve` and `storm`]
     names: Vec<String>,
     /// Networks of the benchmark `three`, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -111,13 +112,14 @@ const BENCHES: &[Bench] = &[
     Bench { name: "emu", run: |_| emu::run() },
     Bench { name: "three", run: |options| three::run(&options.networks) },
     Bench { name: "proxies", run: |options| proxies::run(&options.cases) },
+    Bench { name: "storm", run: |_| storm::run() },
     Bench { name: "python", run: |_| python::run() },
     Bench { name: "reserve", run: |options| reserve::run(options.quick) },
 ];
 
-/// Benchmarks that run only if they are named: `reserve` takes more than an hour, and `python`
-/// builds the wheel.
-const ON_REQUEST: [&str; 2] = ["python", "reserve"];
+/// Benchmarks that run only if they are named: `reserve` takes more than an hour, `storm` six
+/// minutes, and `python` builds the wheel.
+const ON_REQUEST: [&str; 3] = ["python", "reserve", "storm"];
 
 /// Runs the benchmarks.
 ///
