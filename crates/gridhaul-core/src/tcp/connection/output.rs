@@ -58,8 +58,8 @@ impl Connection {
         }
     }
 
-    /// Whether the next segment, unless it is SYN, has no option but timestamps, no ECN field and is
-    /// not FIN.
+    /// Whether the next segment, unless it is SYN, has no option but timestamps, no ECN field and
+    /// is not FIN.
     #[inline]
     fn sends_common_segment(&self) -> bool {
         !self.features.has(Feature::Ecn)
