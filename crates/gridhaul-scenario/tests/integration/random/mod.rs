@@ -361,7 +361,8 @@ fn stack() -> impl Strategy<Value = Stack> {
             receive_window: Some(window),
             rto_min,
             sack: Some(sack),
-            ecn: Some(!sack),
+            // `medx` refuses marks.
+            ecn: Some(!sack && congestion_control != Some(CongestionControlAlgorithm::Medx)),
             vegas_gamma,
             ..Stack::default()
         },
