@@ -40,13 +40,13 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
 fn rate(nominal: f64, error: f64) -> Measurement {
     let (nominal, percent) = (nominal / 1e3, error * 100.0);
     let line = format!("emu-rate-{nominal}k: {percent:+.4} % (limit {} %)", RATE * 100.0);
-    Measurement { line, passed: error.abs() <= RATE }
+    Measurement::verdict(line, error.abs() <= RATE)
 }
 
 fn delay(millis: f64, p50: f64, p99: f64) -> Vec<Measurement> {
-    let measurement = |name: &str, error: f64, limit: f64| Measurement {
-        line: format!("emu-delay-{millis}ms-{name}: error {error:.3} ms (limit {limit} ms)"),
-        passed: error <= limit,
+    let measurement = |name: &str, error: f64, limit: f64| {
+        let line = format!("emu-delay-{millis}ms-{name}: error {error:.3} ms (limit {limit} ms)");
+        Measurement::verdict(line, error <= limit)
     };
     vec![measurement("p50", p50, DELAY_P50_MS), measurement("p99", p99, DELAY_P99_MS)]
 }
@@ -56,7 +56,7 @@ fn loss(probability: f64, sent: f64, lost: f64) -> Measurement {
     let expected = sent * probability;
     let limit = 3.29 * (expected * (1.0 - probability)).sqrt();
     let line = format!("emu-loss: {lost} of {sent} lost, expected {expected} (limit ±{limit:.0})");
-    Measurement { line, passed: (lost - expected).abs() <= limit }
+    Measurement::verdict(line, (lost - expected).abs() <= limit)
 }
 
 fn packets(per_s: f64, lost: f64, cpu_us: f64) -> Measurement {
@@ -64,5 +64,5 @@ fn packets(per_s: f64, lost: f64, cpu_us: f64) -> Measurement {
         "emu-packets: {per_s:.0} per second, {lost} unintended losses, {cpu_us:.1} µs CPU per \
          packet including both ends (limit 100000 and 0)"
     );
-    Measurement { line, passed: per_s >= PACKETS && lost == 0.0 }
+    Measurement::verdict(line, per_s >= PACKETS && lost == 0.0)
 }

@@ -3,6 +3,7 @@
 mod agreement;
 mod bridge;
 mod emu;
+mod history;
 mod meters;
 mod model;
 mod pep;
@@ -17,7 +18,7 @@ mod storm;
 mod three;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -46,6 +47,12 @@ pub(crate) struct Options {
     /// The reduced form of the benchmark `reserve`, about four minutes
     #[arg(long)]
     quick: bool,
+    /// In the benchmark `sim`, compare with htsim: the folder of a checkout of csg-htsim
+    #[arg(long, value_name = "FOLDER")]
+    htsim: Option<PathBuf>,
+    /// Append the values to docs/data/benchmarks.csv, after a comparison with the last ones there
+    #[arg(long)]
+    record: bool,
 }
 
 /// A benchmark: prints its results and returns those that have a limit.
@@ -58,8 +65,17 @@ struct Bench {
 pub(crate) struct Measurement {
     /// `NAME: VALUE (limit LIMIT)`, with the goal if it differs from the limit.
     line: String,
+    /// Absent in a verdict, and in values whose history nobody compares.
+    value: Option<Value>,
     /// Whether the value is within the limit.
     passed: bool,
+}
+
+/// A measured number.
+struct Value {
+    name: String,
+    number: f64,
+    unit: String,
 }
 
 /// Bounds of a measured value. The goal is what the project wants to reach and is printed only; the
@@ -97,12 +113,18 @@ impl Measurement {
             "{name}: {value:.decimals$}{unit} (goal {goal_value}{unit}: {goal}; limit \
              {limit}{unit})"
         );
-        Self { line, passed: bounds.holds(value, limit) }
+        let number = Value { name: name.to_owned(), number: value, unit: unit.trim().to_owned() };
+        Self { line, value: Some(number), passed: bounds.holds(value, limit) }
+    }
+
+    /// A verdict, or a text without a limit.
+    fn verdict(line: String, passed: bool) -> Self {
+        Self { line, value: None, passed }
     }
 }
 
 const BENCHES: &[Bench] = &[
-    Bench { name: "sim", run: |_| sim::run() },
+    Bench { name: "sim", run: |options| sim::run(options.htsim.as_deref()) },
     Bench { name: "model", run: |_| model::run() },
     Bench { name: "plan", run: |_| plan::run() },
     Bench { name: "meters", run: |_| meters::run() },
@@ -142,6 +164,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     for bench in BENCHES.iter().filter(chosen) {
         measurements.extend((bench.run)(options)?);
     }
+    if options.record {
+        history::record(&measurements)?;
+    }
     check(&measurements)
 }
 
@@ -151,7 +176,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 /// A measured value is not within its limit.
 pub(crate) fn check(measurements: &[Measurement]) -> anyhow::Result<()> {
     println!();
-    for Measurement { line, passed } in measurements {
+    for Measurement { line, passed, .. } in measurements {
         println!("{line}: {}", if *passed { "within the limit" } else { "BEYOND THE LIMIT" });
     }
     let failed: Vec<_> = measurements.iter().filter(|measurement| !measurement.passed).collect();

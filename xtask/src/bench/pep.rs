@@ -33,7 +33,7 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     let path = target().join("release/examples/pep").display().to_string();
     let printed = output(&mut program(&path))?;
-    let line = |line: &str| Measurement { line: format!("proxy {line} (no limit)"), passed: true };
+    let line = |line: &str| Measurement::verdict(format!("proxy {line} (no limit)"), true);
     let mut measurements: Vec<_> = printed.lines().map(line).collect();
     measurements.push(slowdown()?);
     Ok(measurements)

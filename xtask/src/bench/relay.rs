@@ -52,7 +52,7 @@ pub(crate) fn measure(names: &str) -> anyhow::Result<Vec<Measurement>> {
     let results: Vec<Value> = serde_json::from_str(&printed).context("the results are not JSON")?;
     let measurement = |result: &Value| {
         let line = result["line"].as_str().context("a result has no line")?.to_owned();
-        Ok(Measurement { line, passed: result["passed"] == true })
+        Ok(Measurement::verdict(line, result["passed"] == true))
     };
     results.iter().map(measurement).collect()
 }

@@ -37,7 +37,7 @@ pub(super) fn run(quick: bool) -> anyhow::Result<Vec<Measurement>> {
         let (verdict, recorded) = (text("measured_verdict"), text("verdict"));
         println!("  {verdict}: {statement} ({measured})");
         let line = format!("reserve: {statement} {verdict}: {measured} (recorded: {recorded})");
-        measurements.push(Measurement { line, passed: claim["as_recorded"] == true });
+        measurements.push(Measurement::verdict(line, claim["as_recorded"] == true));
     }
     Ok(measurements)
 }

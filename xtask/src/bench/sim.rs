@@ -5,7 +5,6 @@
 //! start-up, in CPU time, for the fastest of several alternating rounds. Scenarios and programs for
 //! the others are in `bench/sim`.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,10 +28,6 @@ const INSTRUCTIONS: [(&instructions::Workload, Bounds); 3] = [
     (&instructions::FLOWS, Bounds::at_most(1_700.0, 2_900.0)),
     (&instructions::CUBIC, Bounds::at_most(1_500.0, 4_000.0)),
 ];
-
-/// The variable with the folder `sim` of a checkout of htsim (github.com/Broadcom/csg-htsim) in
-/// which `make libhtsim.a` has been run.
-const HTSIM_FOLDER: &str = "HTSIM";
 
 /// A scenario that every program simulates.
 struct Workload {
@@ -131,16 +126,20 @@ struct Speed {
     simulated_per_s: f64,
 }
 
-/// Measures and prints tables. The caller prints the returned values.
-pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
+/// Measures and prints tables; beside htsim if the folder of its checkout is given. The caller
+/// prints the returned values.
+pub(super) fn run(htsim: Option<&Path>) -> anyhow::Result<Vec<Measurement>> {
     install()?;
     process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     fs::create_dir_all(folder())?;
     compile_ns3()?;
-    let has_htsim = compile_htsim()?;
+    match htsim {
+        Some(checkout) => compile_htsim(checkout)?,
+        None => println!("htsim: not compared; `--htsim FOLDER` names a checkout of csg-htsim"),
+    }
     let mut measurements = Vec::new();
     for workload in WORKLOADS {
-        measurements.extend(compare(workload, has_htsim)?);
+        measurements.extend(compare(workload, htsim.is_some())?);
     }
     for (workload, bounds) in INSTRUCTIONS {
         measurements.push(super::instructions(workload, bounds)?);
@@ -304,25 +303,24 @@ fn compile_ns3() -> anyhow::Result<()> {
     process::run(compiler.args(libraries.map(|library| format!("-lns3-{library}"))))
 }
 
-/// Compiles the htsim program with the user's copy of htsim. Returns whether there is one.
-fn compile_htsim() -> anyhow::Result<bool> {
-    let Some(folder) = env::var_os(HTSIM_FOLDER).map(PathBuf::from) else {
-        println!(
-            "htsim: not present; {HTSIM_FOLDER} names the folder `sim` of a built copy of csg-htsim"
-        );
-        return Ok(false);
-    };
-    let library = folder.join("libhtsim.a");
+/// Compiles the htsim program with the library in a checkout of
+/// github.com/Broadcom/csg-htsim, which is built there if it is absent.
+fn compile_htsim(checkout: &Path) -> anyhow::Result<()> {
+    let folder = checkout.join("sim");
+    let source_folder = if folder.is_dir() { &folder } else { checkout };
     ensure!(
-        library.is_file(),
-        "{} does not exist; run: make -C {} libhtsim.a",
-        library.display(),
-        folder.display()
+        source_folder.join("eventlist.h").is_file(),
+        "--htsim {}: there is no eventlist.h in it or in its folder `sim`; name the folder of a \
+         checkout of github.com/Broadcom/csg-htsim",
+        checkout.display()
     );
+    let library = source_folder.join("libhtsim.a");
+    if !library.is_file() {
+        process::run(program("make").arg("-C").arg(source_folder).arg("libhtsim.a"))?;
+    }
     let mut compiler = program("g++");
-    compiler.args(["-std=c++11", "-O3", "-I"]).arg(&folder).arg("-o").arg(htsim());
-    process::run(compiler.arg(source("htsim.cc")).arg(&library))?;
-    Ok(true)
+    compiler.args(["-std=c++11", "-O3", "-I"]).arg(source_folder).arg("-o").arg(htsim());
+    process::run(compiler.arg(source("htsim.cc")).arg(&library))
 }
 
 fn source(name: &str) -> PathBuf {

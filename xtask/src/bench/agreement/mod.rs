@@ -144,7 +144,7 @@ pub(super) fn compare(cases: &[Case], report: Report<'_>) -> anyhow::Result<Vec<
     let (unexplained, undecided) = (verdicts.unexplained.len(), verdicts.undecided.len());
     let line =
         format!("{name}: {unexplained} unexplained deviations, {undecided} undecided (limit 0)");
-    Ok(vec![Measurement { line, passed: unexplained + undecided == 0 }])
+    Ok(vec![Measurement::verdict(line, unexplained + undecided == 0)])
 }
 
 fn print_headings(heading: &str, metrics: &[usize]) {
