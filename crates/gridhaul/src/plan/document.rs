@@ -74,13 +74,14 @@ pub(crate) fn document(scenario: &Scenario, outcome: &PlanOutcome) -> Value {
 
 /// A simulated candidate.
 fn simulated(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Value {
-    let result = match checked.decision {
+    let result = match &checked.decision {
         Decision::Met => "met",
         Decision::Violated(_) => "violated",
         Decision::TooClose(_) => "too close",
         Decision::Occasional { .. } => "occasional",
         Decision::Unknown(_) => "unknown",
         Decision::Invalid(_) => "invalid",
+        Decision::Equal { .. } => "equal",
     };
     json!({
         "choice": choice(outcome, &checked.candidate),
@@ -159,6 +160,7 @@ fn met(decision: &Decision, limit: usize) -> Option<bool> {
         | Decision::TooClose(which)
         | Decision::Occasional { limits: which, .. } => Some(!which.contains(&limit)),
         Decision::Invalid(_) => Some(false),
+        Decision::Equal { decision, .. } => met(decision, limit),
         Decision::Met | Decision::Unknown(_) => Some(true),
     }
 }

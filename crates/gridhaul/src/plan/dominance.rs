@@ -34,7 +34,7 @@ pub(crate) fn is_excluded(
             key == other_key
                 && *own > first.min(*second)
                 && first != second
-                && one.evidence.has_results_of(&other.evidence, limits)
+                && one.evidence.equal_runs(&other.evidence, limits).is_some_and(|runs| runs > 1)
         })
     })
 }

@@ -3,6 +3,7 @@
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Estimate, Metric, Point, Row};
 use gridhaul_scenario::scenario::Scenario;
 
+use super::candidate::ParameterSet;
 use super::limits::{Limit, LimitKind, Measured};
 
 /// Minimum number of replications for the decision that a candidate meets its limits.
@@ -32,6 +33,9 @@ pub(crate) enum Decision {
     Unknown(Vec<usize>),
     /// The network does not work, so that the values of the limits mean nothing.
     Invalid(String),
+    /// The values of all limits are those of another candidate in the same replications: in what
+    /// both differ has no influence on them, and the other one fails.
+    Equal { to: ParameterSet, decision: Box<Decision> },
 }
 
 /// Position of a confidence interval relative to its bound.
@@ -159,15 +163,16 @@ impl Evidence {
         values?.into_iter().max_by(f64::total_cmp)
     }
 
-    /// Whether the replications with the seeds of both have the same values of all limits.
-    pub(crate) fn has_results_of(&self, other: &Self, limits: &[Limit]) -> bool {
+    /// Number of the replications that both have, if these have the same values of all limits.
+    pub(crate) fn equal_runs(&self, other: &Self, limits: &[Limit]) -> Option<usize> {
         let common = self.replications().min(other.replications());
         let first = |evidence: &Self, limit| {
             let mut samples = evidence.samples(limit);
             samples.truncate(common);
             samples
         };
-        common > 1 && limits.iter().all(|limit| first(self, limit) == first(other, limit))
+        let is_equal = limits.iter().all(|limit| first(self, limit) == first(other, limit));
+        is_equal.then_some(common)
     }
 
     /// One answer with the means and 95 % confidence intervals over the replications.

@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::{Choices, FullBufferPolicy, Replications, Scena
 use rayon::prelude::*;
 
 use super::agreement::{Comparison, compare};
-use super::candidate::Candidate;
+use super::candidate::{Candidate, ParameterSet};
 use super::dominance::{differs_in_buffers_only, is_excluded};
 use super::evaluate::Evaluation;
 use super::evidence::{Decision, Evidence, REPLICATIONS_MIN};
@@ -81,6 +81,8 @@ struct Job {
     scenario: Scenario,
     evidence: Evidence,
     decision: Option<Decision>,
+    /// Number of replications that were run.
+    runs: usize,
 }
 
 impl<'a> SimulationRuns<'a> {
@@ -174,8 +176,13 @@ impl<'a> SimulationRuns<'a> {
             "confirming {} in {required} runs",
             checked.candidate.parameters.describe(search.choices)
         );
-        let mut jobs =
-            [Job { candidate: checked.candidate.clone(), scenario, evidence, decision: None }];
+        let mut jobs = [Job {
+            candidate: checked.candidate.clone(),
+            scenario,
+            evidence,
+            decision: None,
+            runs: 0,
+        }];
         let decision = loop {
             let (decision, runs) =
                 (jobs[0].evidence.in_every_run(self.limits), jobs[0].evidence.replications());
@@ -207,12 +214,12 @@ impl<'a> SimulationRuns<'a> {
             let scenario = Scenario { replications: Replications::Fixed(1), ..scenario };
             self.supported(&scenario)?;
             let evidence = Evidence::of(&scenario);
-            jobs.push(Job { candidate, scenario, evidence, decision: None });
+            jobs.push(Job { candidate, scenario, evidence, decision: None, runs: 0 });
         }
         let label = self.label(search, batch);
         let mut from = 0;
         while from < REPLICATIONS_MAX {
-            let undecided: Vec<usize> = undecided(&jobs, until);
+            let undecided: Vec<usize> = undecided(&jobs, self.limits, until);
             if undecided.is_empty() {
                 break;
             }
@@ -226,17 +233,34 @@ impl<'a> SimulationRuns<'a> {
             };
             self.replicate(&mut jobs, &undecided, from..from + count, &label)?;
             from += count;
-            for job in &mut jobs {
-                if job.decision.is_none() {
-                    let last = from >= REPLICATIONS_MAX;
-                    job.decision = job.evidence.decision(self.limits, last);
-                }
+            for at in 0..jobs.len() {
+                jobs[at].decision = jobs[at].decision.take().or_else(|| self.decide(&jobs, at));
             }
         }
         // Candidates after the first one that meets every limit were abandoned and are not
         // reported.
         jobs.retain(|job| job.decision.is_some());
         Ok(jobs)
+    }
+
+    /// The decision on a candidate of a batch after its replications so far.
+    fn decide(&self, jobs: &[Job], at: usize) -> Option<Decision> {
+        let evidence = &jobs[at].evidence;
+        let decided = evidence.decision(self.limits, false);
+        let simulated = self.simulations.iter().map(|checked| {
+            (&checked.candidate.parameters, &checked.evidence, Some(&checked.decision))
+        });
+        let earlier = jobs[..at]
+            .iter()
+            .map(|job| (&job.candidate.parameters, &job.evidence, job.decision.as_ref()));
+        let equal = || {
+            simulated.chain(earlier).find_map(|(parameters, other, decision)| {
+                let decision = decision.filter(|decision| **decision != Decision::Met)?;
+                is_equal(evidence, other, self.limits).then(|| as_other(parameters, decision))
+            })
+        };
+        let last = || evidence.decision(self.limits, jobs[at].runs >= REPLICATIONS_MAX);
+        decided.or_else(equal).or_else(last)
     }
 
     /// Runs the replications with these numbers in parallel.
@@ -264,6 +288,7 @@ impl<'a> SimulationRuns<'a> {
         let answers: Result<Vec<Answer>, _> =
             self.pool.install(|| runs.par_iter().map(run).collect());
         for ((job, _), answer) in runs.iter().zip(answers?) {
+            jobs[*job].runs += 1;
             jobs[*job].evidence.add(answer);
         }
         Ok(())
@@ -351,13 +376,33 @@ impl Progress for Interruptible<'_> {
     }
 }
 
+/// Whether enough replications of two candidates have the same values of all limits. Both have the
+/// same seeds, so that candidates differ by chance in no value that a change influences.
+fn is_equal(one: &Evidence, other: &Evidence, limits: &[Limit]) -> bool {
+    one.equal_runs(other, limits).is_some_and(|runs| runs >= REPLICATIONS_MIN)
+}
+
+/// The decision on a candidate whose values are those of another one that fails.
+fn as_other(parameters: &ParameterSet, decision: &Decision) -> Decision {
+    match decision {
+        Decision::Equal { .. } => decision.clone(),
+        _ => Decision::Equal { to: parameters.clone(), decision: Box::new(decision.clone()) },
+    }
+}
+
 /// Candidates of a batch that need more replications. With [`StopRule::FirstFeasible`], only those
-/// before the first one that meets every limit.
-fn undecided(jobs: &[Job], until: StopRule) -> Vec<usize> {
+/// before the first one that meets every limit, and none whose values so far are those of an
+/// earlier one: it fails with that one, or is no longer needed.
+fn undecided(jobs: &[Job], limits: &[Limit], until: StopRule) -> Vec<usize> {
     let found = jobs.iter().position(|job| job.decision == Some(Decision::Met));
     let end = match until {
         StopRule::FirstFeasible => found.unwrap_or(jobs.len()),
         StopRule::All => jobs.len(),
     };
-    (0..end).filter(|at| jobs[*at].decision.is_none()).collect()
+    let waits = |at: usize| {
+        let mut earlier = jobs[..at].iter().filter(|job| job.decision.is_none());
+        until == StopRule::FirstFeasible
+            && earlier.any(|job| is_equal(&jobs[at].evidence, &job.evidence, limits))
+    };
+    (0..end).filter(|at| jobs[*at].decision.is_none() && !waits(*at)).collect()
 }

@@ -109,6 +109,7 @@ pub(crate) fn short(
         }
         Decision::Unknown(which) => format!("unknown: {}", described(which)),
         Decision::Invalid(reason) => reason.clone(),
+        Decision::Equal { to, .. } => format!("as {}", to.describe(outcome.keys())),
     }
 }
 

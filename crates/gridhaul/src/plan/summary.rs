@@ -156,6 +156,11 @@ pub(crate) fn decided(
             format!("the simulation has no value of {}: increase `duration`", described(which))
         }
         Decision::Invalid(reason) => reason.clone(),
+        Decision::Equal { to, .. } => format!(
+            "{} with the values of {}, which fails",
+            counted(checked.evidence.replications(), "run"),
+            to.describe(outcome.keys())
+        ),
     }
 }
 

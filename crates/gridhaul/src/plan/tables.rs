@@ -223,6 +223,7 @@ fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
         Decision::Occasional { limits, .. } if limits.contains(&limit) => "VIOLATED in some runs",
         Decision::Unknown(which) if which.contains(&limit) => "unknown",
         Decision::Invalid(_) => "INVALID",
+        Decision::Equal { decision, .. } => outcome_of(decision, limit),
         _ => "met",
     }
 }
