@@ -408,7 +408,13 @@ impl World {
         let flow = &mut self.flows[end.flow() as usize];
         let Ends::Tcp(ends) = &mut flow.ends else { return };
         let connection = &mut ends[end.side()];
-        if connection.next_deadline() <= now {
+        let deadline = connection.next_deadline();
+        if PLAIN && deadline > now && connection.ignores_polls_until_deadline() {
+            // The timer has moved to a later time since the event was scheduled.
+            self.net.events.schedule_end(end, deadline, || true);
+            return;
+        }
+        if deadline <= now {
             let timeouts = connection.sender().map_or(0, |sender| sender.stats().timeouts);
             connection.handle_timeout(now);
             let closed = connection.state() == State::Closed;

@@ -322,6 +322,13 @@ impl Connection {
         self.sending.sender().is_some_and(Sender::has_filled_window)
     }
 
+    /// Whether [`Self::poll_transmit`], which has returned nothing since the last event, does so
+    /// without effect until the [deadline](Self::next_deadline). False where that is not known.
+    #[must_use]
+    pub fn ignores_polls_until_deadline(&self) -> bool {
+        self.state == State::Established && self.sender().is_none_or(Sender::ignores_further_polls)
+    }
+
     /// Whether the connection is open for sending: then [`Self::poll_transmit`] is
     /// [`Self::poll_range`] and [`Self::segment`].
     #[inline]

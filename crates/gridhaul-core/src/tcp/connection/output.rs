@@ -63,7 +63,7 @@ impl Connection {
     #[inline]
     fn sends_common_segment(&self) -> bool {
         !self.features.has(Feature::Ecn)
-            && !self.receiver.has_sack_blocks()
+            && !(self.receiver.has_sack_blocks() && self.features.has(Feature::Sack))
             && self.sending.fin_position().is_none()
     }
 

@@ -42,6 +42,15 @@ impl ReassemblyQueue {
         if fin {
             self.end = Some(end);
         }
+        if let Some(last) = self.ranges.last_mut()
+            && last.1 == start
+            && (last.0..last.1).contains(&self.recent[0])
+        {
+            // Most data follows the segment that arrived before.
+            last.1 = end;
+            self.recent[0] = start;
+            return;
+        }
         let first = self.ranges.partition_point(|range| range.1 < start);
         let last = self.ranges.partition_point(|range| range.0 <= end);
         let (mut left, mut right) = (start, end);

@@ -11,7 +11,7 @@ use super::rtt_measurement::AckedSegments;
 use super::{Sender, loss_recovery_context};
 use crate::tcp::event::{Ack, DelayReport};
 use crate::tcp::params::StackParams;
-use crate::tcp::recovery::CwndGrowth;
+use crate::tcp::recovery::{CwndGrowth, Delivery, SenderRequests};
 use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
 
@@ -257,31 +257,14 @@ impl Sender {
             event.rtt = Some(now.since(sent.last));
         }
         let lost_before = self.queue.lost_bytes();
-        let mut context = loss_recovery_context!(self, now, params);
-        context.ack = event.delivery();
-        let entered = self.recovery.on_duplicate(&mut context);
-        let requests = context.requests;
-        self.force_retransmit = requests.retransmit_now;
+        let requests = self.notify_recovery_of_duplicate(now, event.delivery(), params);
         if let (Some(delivered), Some(rate)) = (requests.delivered, self.optional.rate_mut()) {
             rate.count_estimated(now, 0, delivered);
         }
         event.lost = self.note_lost(lost_before);
-        if requests.stop_timing {
-            self.timed_at = Instant::NEVER;
-        }
-        if entered && params.policy.fast_retransmit_backs_off {
-            self.rtt.back_off(params);
-        }
-        if requests.restart_timer {
-            self.set_timer(now, now + self.rtt.rto(params), params);
-        }
         if rules.times_sacked_segments {
             self.restart_timer_by_sacked(now, &event, params);
             self.set_reordering_timer(now, requests.reorder_at, params);
-        }
-        self.stats.fast_retransmits += u32::from(entered);
-        if entered || requests.reduced_for_mark {
-            self.note_reduction(requests.reduced_for_mark);
         }
         if event.congestion_echo {
             self.react_to_congestion_echo(&event, params);
@@ -293,6 +276,36 @@ impl Sender {
         } else {
             self.refresh_window();
         }
+    }
+
+    /// Passes a duplicate acknowledgement to the loss recovery. Returns its requests, of which those
+    /// for retransmissions, timing and timer are fulfilled.
+    #[inline]
+    pub(super) fn notify_recovery_of_duplicate(
+        &mut self,
+        now: Instant,
+        ack: Delivery,
+        params: &StackParams,
+    ) -> SenderRequests {
+        let mut context = loss_recovery_context!(self, now, params);
+        context.ack = ack;
+        let entered = self.recovery.on_duplicate(&mut context);
+        let requests = context.requests;
+        self.force_retransmit = requests.retransmit_now;
+        if requests.stop_timing {
+            self.timed_at = Instant::NEVER;
+        }
+        if entered && params.policy.fast_retransmit_backs_off {
+            self.rtt.back_off(params);
+        }
+        if requests.restart_timer {
+            self.set_timer(now, now + self.rtt.rto(params), params);
+        }
+        self.stats.fast_retransmits += u32::from(entered);
+        if entered || requests.reduced_for_mark {
+            self.note_reduction(requests.reduced_for_mark);
+        }
+        requests
     }
 
     /// Restarts the timer if the newly sacked segments were sent before the first outstanding

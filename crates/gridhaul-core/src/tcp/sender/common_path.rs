@@ -14,7 +14,7 @@ use super::rtt_measurement::AckedSegments;
 use super::{Flag, SendRange, Sender};
 use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
-use crate::tcp::recovery::{CwndGrowth, Recovery};
+use crate::tcp::recovery::{CwndGrowth, Delivery, Recovery};
 use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::Segment;
 
@@ -62,14 +62,50 @@ impl Sender {
         isn: u32,
         params: &StackParams,
     ) -> bool {
-        if self.is_in_common_state() && segment.sack.is_empty() {
+        if self.flags.has(Flag::CommonPath) && self.una > 0 && segment.sack.is_empty() {
             let acked = u64::from(segment.ack.wrapping_sub(isn.wrapping_add(self.una as u32)));
-            let is_new = acked > 0 && acked <= self.next - self.una;
-            if is_new && self.handle_common_ack(now, self.una + acked, segment, isn, params) {
+            let outstanding = self.next - self.una;
+            if acked == 0 {
+                if self.is_common_duplicate(segment) {
+                    self.handle_common_duplicate(now, segment, params);
+                    return true;
+                }
+            } else if !self.recovery_active
+                && acked <= outstanding
+                && self.handle_common_ack(now, self.una + acked, segment, isn, params)
+            {
                 return true;
             }
         }
         self.handle_ack_general(now, segment, isn, params)
+    }
+
+    /// Whether the recovery counts the acknowledgement as a duplicate (RFC 5681, section 2), and
+    /// nothing else observes it.
+    #[inline]
+    fn is_common_duplicate(&self, segment: &Segment) -> bool {
+        self.counts_duplicates_only()
+            && self.una < self.next
+            && segment.sequence_len() == 0
+            && segment.window == self.peer_window
+            && self.optional.congestion_echo().is_none()
+    }
+
+    /// Whether acknowledgements have no effect but that they let the window grow or are counted as
+    /// duplicates: all data is in flight that is neither acknowledged nor marked lost.
+    #[inline]
+    pub(super) const fn counts_duplicates_only(&self) -> bool {
+        self.flags.has(Flag::CommonPath) && self.flags.has(Flag::GrowthOnly) && !self.sack
+    }
+
+    /// Handles a common duplicate acknowledgement.
+    #[inline(never)]
+    fn handle_common_duplicate(&mut self, now: Instant, segment: &Segment, params: &StackParams) {
+        self.update_window(self.una, segment);
+        self.duplicates += 1;
+        self.recovery_active = true;
+        self.notify_recovery_of_duplicate(now, Delivery::default(), params);
+        self.refresh_window();
     }
 
     /// Uses the general path from now on, to compare both.

@@ -24,6 +24,13 @@ impl Sender {
         self.poll_general(now, params)
     }
 
+    /// Whether polls between two events have no effect but that of the first one, whatever time has
+    /// passed: neither pacing nor the validation of the congestion window depends on it.
+    #[inline]
+    pub(crate) fn ignores_further_polls(&self) -> bool {
+        self.flags.has(Flag::CommonPath) && self.optional.cwnd_validation().is_none()
+    }
+
     /// Sends SYN.
     pub(crate) fn send_syn(&mut self, now: Instant, params: &StackParams) {
         if self.next == 0 {
@@ -32,19 +39,27 @@ impl Sender {
     }
 
     /// Whether the congestion window blocks a full segment of new data and no other condition has
-    /// to be checked: the usual result of a poll of a sender that always has data.
+    /// to be checked: the usual result of a poll of a sender that always has data and has no lost
+    /// segments.
     #[inline]
     fn is_full(&mut self, now: Instant, params: &StackParams) -> bool {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
         let full = out > 0
             && out + mss > u64::from(self.window)
-            && !(self.recovery_active || self.flags.has(Flag::Paced))
+            && self.is_limited_by_outstanding_data()
             && self.queue.sacked_bytes() == 0
             && self.has_full_segment(params);
         if full {
             self.note_cwnd_usage(now, true, params);
         }
         full
+    }
+
+    /// Whether the congestion window limits the outstanding data, without pacing or an estimate of
+    /// the loss recovery. Lost and sacked segments are not considered.
+    #[inline]
+    fn is_limited_by_outstanding_data(&self) -> bool {
+        (!self.recovery_active || self.counts_duplicates_only()) && !self.flags.has(Flag::Paced)
     }
 
     #[inline(never)]
@@ -163,7 +178,7 @@ impl Sender {
         self.note_sent(now, range, params);
         self.note_cwnd_usage(now, full, params);
         let filled = full
-            && !(self.recovery_active || self.flags.has(Flag::Paced))
+            && self.is_limited_by_outstanding_data()
             && self.queue.has_no_sacked_or_lost()
             && self.has_full_segment(params);
         self.flags.set(Flag::WindowFilled, filled);
