@@ -61,7 +61,7 @@ pub(crate) enum Received {
 
 impl Flow {
     /// A segment of this size reaches an end. `totals` are the counters of the flow's row.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,

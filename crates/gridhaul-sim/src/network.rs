@@ -156,7 +156,7 @@ impl LinkObserver<Packet> for Observer {
         self.audit.on_accepted(now, bytes);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_transit(&mut self, now: Instant, transit: &PacketTransit<Packet>) {
         self.audit.on_transit(now, transit);
     }

@@ -118,22 +118,37 @@ impl LinkAudit {
     }
 
     /// A packet leaves the link, delivered or lost.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         self.left += 1;
         // Nearly all packets arrive unimpaired: their checks are inlined into the event loop.
         if !self.is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
             self.on_uncommon(now, transit);
-        } else if self.is_ordered(now, transit) {
-            self.check_transit(now, transit);
+        } else if let Err(rule) = self.check_common(now, transit) {
+            self.violate(rule, now, transit);
         }
+    }
+
+    /// Checks a packet that has arrived unimpaired.
+    #[inline(always)]
+    fn check_common<P>(
+        &mut self,
+        now: Instant,
+        transit: &PacketTransit<P>,
+    ) -> Result<(), LinkRule> {
+        check_order(now, transit)?;
+        self.check_transit(transit)
     }
 
     /// Checks a lost or impaired packet, or a packet of a managed queue.
     #[inline(never)]
     fn on_uncommon<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         // A duplicate has passed neither queue nor transmitter, which its original has.
-        if transit.outcome.is_duplicate() || !self.is_ordered(now, transit) {
+        if transit.outcome.is_duplicate() {
+            return;
+        }
+        if let Err(rule) = check_order(now, transit) {
+            self.violate(rule, now, transit);
             return;
         }
         if let Some(queue) = &mut self.managed_queue {
@@ -157,9 +172,13 @@ impl LinkAudit {
         }
         match transit.outcome {
             TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, transit),
-            TransitOutcome::Lost(DropReason::Collision) => self.check_transit(now, transit),
+            TransitOutcome::Lost(DropReason::Collision) => {
+                let checked = self.check_transit(transit);
+                self.note(checked, now, transit);
+            }
             _ => {
-                self.check_transit(now, transit);
+                let checked = self.check_transit(transit);
+                self.note(checked, now, transit);
                 if let Some(medium_use) = &mut self.medium_use {
                     medium_use.add(self.transmitter.whole_nanos());
                 }
@@ -167,38 +186,27 @@ impl LinkAudit {
         }
     }
 
-    #[inline]
-    fn is_ordered<P>(&mut self, now: Instant, transit: &PacketTransit<P>) -> bool {
-        let PacketTransit { offered, started, sent, left, .. } = *transit;
-        let ordered = offered <= started && started <= sent && sent <= left && left <= now;
-        if !ordered {
-            self.violate(LinkRule::TimesOutOfOrder, now, transit);
-        }
-        ordered
-    }
-
     /// Checks transmission and propagation of a packet whose times are in order.
     #[inline(always)]
-    fn check_transit<P>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+    fn check_transit<P>(&mut self, transit: &PacketTransit<P>) -> Result<(), LinkRule> {
         let PacketTransit { bytes, offered, started, sent, left, .. } = *transit;
         if left.as_nanos() - sent.as_nanos() < self.delay {
-            self.violate(LinkRule::FasterThanDelay, now, transit);
+            return Err(LinkRule::FasterThanDelay);
         }
         let took = sent.as_nanos() - started.as_nanos();
         if !self.transmitter.is_long_enough(bytes, took) {
-            self.violate(LinkRule::TransmissionTooShort, now, transit);
-            return;
+            return Err(LinkRule::TransmissionTooShort);
         }
         // These checks compare a packet with those before it in the order of transmission, in which
         // packets leave only without reordering and duplication.
         if self.in_order {
-            let checked = self.transmitter.check_sequence(started, sent, took);
-            self.note(checked, now, transit);
+            self.transmitter.check_sequence(started, sent, took)?;
             if self.managed_queue.is_none() && !self.queue.is_within_limit(offered, started, bytes)
             {
-                self.violate(LinkRule::QueueAboveLimit, now, transit);
+                return Err(LinkRule::QueueAboveLimit);
             }
         }
+        Ok(())
     }
 
     /// Checks conservation at the end of a run: packets that have neither left nor been refused are
@@ -239,4 +247,12 @@ impl LinkAudit {
         // The first violation is reported; later ones may be its consequences.
         self.violation.get_or_insert_with(|| Box::new(Violation::of_transit(rule, now, transit)));
     }
+}
+
+/// Checks that the times of a packet are in order.
+#[inline]
+fn check_order<P>(now: Instant, transit: &PacketTransit<P>) -> Result<(), LinkRule> {
+    let PacketTransit { offered, started, sent, left, .. } = *transit;
+    let ordered = offered <= started && started <= sent && sent <= left && left <= now;
+    if ordered { Ok(()) } else { Err(LinkRule::TimesOutOfOrder) }
 }

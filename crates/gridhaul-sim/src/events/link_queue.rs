@@ -31,7 +31,7 @@ impl LinkQueue {
     }
 
     /// Adds an entry.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, link: usize, entry: u128) {
         match self {
             Self::Two(entries) => place(&mut entries[link % 2], entry),

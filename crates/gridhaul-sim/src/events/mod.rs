@@ -217,6 +217,13 @@ impl Events {
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {
         loop {
             let link = self.links.first();
+            if time(link) <= end && self.others.is_after(time(link)) {
+                // Most events are those of links.
+                if let Some(popped) = self.pop_link(link) {
+                    return Some(popped);
+                }
+                continue;
+            }
             let other = self.others.first_until(time(link).min(end));
             if time(other) < time(link) {
                 if time(other) > end {
@@ -228,17 +235,27 @@ impl Events {
                 }
                 continue;
             }
-            let (at, index) = (time(link), index_in(link));
-            if link == NOTHING || at > end {
+            if link == NOTHING || time(link) > end {
                 return None;
             }
-            self.links.take_first(index);
-            let scheduled = &mut self.scheduled_links[index];
-            if *scheduled == at {
-                *scheduled = Instant::NEVER;
-                return Some((at, Target::Link(index as u32)));
+            if let Some(popped) = self.pop_link(link) {
+                return Some(popped);
             }
         }
+    }
+
+    /// Removes the first entry of all links. Returns its time and target, unless the entry was
+    /// superseded.
+    #[inline(always)]
+    fn pop_link(&mut self, first: u128) -> Option<(Instant, Target)> {
+        let (at, index) = (time(first), index_in(first));
+        self.links.take_first(index);
+        let scheduled = &mut self.scheduled_links[index];
+        if *scheduled != at {
+            return None;
+        }
+        *scheduled = Instant::NEVER;
+        Some((at, Target::Link(index as u32)))
     }
 
     /// The target of an entry that belongs to no link, unless the entry was superseded or its timer

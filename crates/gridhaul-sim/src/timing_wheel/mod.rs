@@ -58,11 +58,17 @@ impl TimingWheel {
         }
     }
 
+    /// Whether all entries are known to be after `limit`.
+    #[inline]
+    pub(crate) fn is_after(&self, limit: Instant) -> bool {
+        limit < self.earliest
+    }
+
     /// The first entry, if its time is `limit` or earlier; otherwise any later entry, or
     /// [`NOTHING`].
     #[inline]
     pub(crate) fn first_until(&mut self, limit: Instant) -> u128 {
-        if limit < self.earliest { NOTHING } else { self.find_first(limit) }
+        if self.is_after(limit) { NOTHING } else { self.find_first(limit) }
     }
 
     #[inline(never)]

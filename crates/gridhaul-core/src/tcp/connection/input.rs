@@ -36,7 +36,9 @@ impl Connection {
             }
         }
         if segment.sequence_len() > 0 {
-            self.handle_payload(now, segment);
+            let start =
+                if in_sequence { Some(next) } else { expand(segment.seq, self.peer_isn, next) };
+            self.handle_payload(now, segment, start);
         }
     }
 
@@ -66,10 +68,11 @@ impl Connection {
         }
     }
 
+    /// Handles the payload of a segment that starts at this position of the peer's stream; `None`
+    /// is a position before its beginning.
     #[inline]
-    pub(super) fn handle_payload(&mut self, now: Instant, segment: &Segment) {
-        let next = self.receiver.next();
-        let Some(start) = expand(segment.seq, self.peer_isn, next) else {
+    pub(super) fn handle_payload(&mut self, now: Instant, segment: &Segment, start: Option<u64>) {
+        let Some(start) = start else {
             self.receiver.request_ack();
             return;
         };

@@ -200,12 +200,11 @@ impl IdleSender {
     /// (RFC 9293, 3.10.7.4).
     #[inline]
     fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {
-        let Some(ack) = expand(segment.ack, isn, self.next) else { return true };
-        if ack > self.next {
-            return false;
+        if segment.ack != isn.wrapping_add(self.next as u32) {
+            return expand(segment.ack, isn, self.next).is_none_or(|ack| ack <= self.next);
         }
         let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
-        if ack == self.next && newer {
+        if newer {
             self.window_from = segment.seq;
             self.peer_window = segment.window;
             self.peer_window_max = self.peer_window_max.max(segment.window);

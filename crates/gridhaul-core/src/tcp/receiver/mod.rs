@@ -77,7 +77,32 @@ impl Receiver {
 
     /// Handles a segment that covers `start..end` of the stream. Of its flags, FIN and PSH count.
     /// Returns whether data or FIN advanced the cumulative acknowledgement.
+    #[inline]
     pub fn handle_data(
+        &mut self,
+        now: Instant,
+        start: u64,
+        end: u64,
+        flags: Flags,
+        params: &StackParams,
+    ) -> bool {
+        let is_common = start == self.next
+            && start < end
+            && self.out_of_order.is_none()
+            && self.application == ReadingApplication::ReadsAtOnce
+            && !(self.finished || flags.has(Flags::FIN));
+        if !is_common {
+            return self.handle_data_general(now, start, end, flags, params);
+        }
+        self.next = end;
+        let is_read = self.note_push(flags, params);
+        self.schedule_ack(now, is_read, params);
+        true
+    }
+
+    /// [`Self::handle_data`] of any segment.
+    #[inline(never)]
+    fn handle_data_general(
         &mut self,
         now: Instant,
         start: u64,

@@ -96,10 +96,11 @@ impl RetransmissionQueue {
     pub(crate) fn push(&mut self, sent: OutstandingSegment) {
         let follows = self.ring.back().is_none_or(|last| last.end() == sent.start);
         assert!(follows, "outstanding segments have no gaps");
-        if self.ring.capacity() < 2 {
-            self.reserve_one_more();
+        if self.ring.len() == self.ring.capacity() {
+            self.push_to_full_ring(sent);
+        } else {
+            self.ring.push_back(sent);
         }
-        self.ring.push_back(sent);
     }
     #[inline]
     pub(crate) fn front(&self) -> Option<&OutstandingSegment> {
@@ -275,10 +276,12 @@ impl RetransmissionQueue {
     /// Grows by one entry while the queue is short: in simulations with many connections, most have
     /// no more than two segments outstanding.
     #[cold]
-    fn reserve_one_more(&mut self) {
-        if self.ring.len() == self.ring.capacity() {
+    #[inline(never)]
+    fn push_to_full_ring(&mut self, sent: OutstandingSegment) {
+        if self.ring.capacity() < 2 {
             self.ring.reserve_exact(1);
         }
+        self.ring.push_back(sent);
     }
 
     /// Frees the memory of an empty queue that was long: an idle connection would keep several
