@@ -62,8 +62,8 @@ impl Connection {
     /// is not FIN.
     #[inline]
     fn sends_common_segment(&self) -> bool {
-        !self.features.has(Feature::Ecn)
-            && !(self.receiver.has_sack_blocks() && self.features.has(Feature::Sack))
+        let has_sack_option = self.receiver.has_sack_blocks() && self.features.has(Feature::Sack);
+        !(has_sack_option || self.features.has(Feature::Ecn))
             && self.sending.fin_position().is_none()
     }
 
