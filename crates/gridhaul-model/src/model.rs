@@ -67,8 +67,7 @@ impl Backend for PrintedModel {
 }
 
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
-    let unsupported =
-        [external_loads(scenario), attacks(scenario), congestion_marks(scenario)].concat();
+    let unsupported = [external_loads(scenario), attacks(scenario), stacks(scenario)].concat();
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
@@ -82,15 +81,23 @@ fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupporte
     }
 }
 
-/// The stacks with ECN: the formulas have no queue that marks.
-fn congestion_marks(scenario: &Scenario) -> Vec<Unsupported> {
-    let stacks = scenario.stack.iter().filter(|(_, stack)| stack.ecn == Some(true));
-    let unsupported = |(name, _): (&String, _)| Unsupported {
-        key: format!("stack.{name}.ecn"),
-        reason: "the equations exclude congestion marks; remove this key, or use backend `sim`"
-            .to_owned(),
-    };
-    stacks.map(unsupported).collect()
+/// Keys of stacks that change what the formulas describe: they have no queue that marks, and
+/// segments of one size.
+fn stacks(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut unsupported = Vec::new();
+    for (name, stack) in &scenario.stack {
+        let keys = [
+            ("ecn", stack.ecn, "exclude congestion marks"),
+            ("mtu_probing", stack.mtu_probing, "have segments of one size"),
+        ];
+        for (key, _, content) in keys.into_iter().filter(|(_, is_on, _)| *is_on == Some(true)) {
+            unsupported.push(Unsupported {
+                key: format!("stack.{name}.{key}"),
+                reason: format!("the equations {content}; remove this key, or use backend `sim`"),
+            });
+        }
+    }
+    unsupported
 }
 
 fn run(

@@ -69,9 +69,10 @@ impl Tap {
         Self { capture, addresses, headers: Vec::new() }
     }
 
-    /// Records a packet. Probes of hybrid routers belong to no flow and are left out.
+    /// Records a packet. Probes of hybrid routers and reports of ICMP belong to no flow and are left
+    /// out.
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
-        if matches!(packet.body, Body::Probe(_)) {
+        if matches!(packet.body, Body::Probe(_) | Body::PacketTooBig(_)) {
             return;
         }
         if self.capture.offer() {
@@ -127,7 +128,7 @@ impl Addresses {
                 write_tcp(headers, &ip, &header, Payload::Omitted(segment.len))?
             }
             // The caller leaves them out.
-            Body::Probe(_) => 0,
+            Body::Probe(_) | Body::PacketTooBig(_) => 0,
             Body::Datagram(datagram) => {
                 let header = UdpHeader { source_port, destination_port };
                 write_udp(headers, &ip, &header, Payload::Omitted(datagram.bytes))?

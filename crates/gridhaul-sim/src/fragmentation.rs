@@ -4,16 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gridhaul_core::link::LinkPayload;
+use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::{Directions, IpVersion, Scenario};
 
 use crate::network::{END_OF_ROUTE, FIRST_PROXY};
 use crate::packet::{Body, Datagram, Fragment, Packet};
+use crate::path_mtu::{PathMtu, size_without_sack};
 
 /// The MTU of each link, and the datagrams of which some fragments have arrived or are lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragmentation {
     /// MTU of each direction in bytes.
     mtu: Vec<u32>,
+    /// Row of the answer of each direction.
+    row_of: Vec<u32>,
+    pub path_mtu: PathMtu,
     /// By destination and number of the datagram.
     pending: BTreeMap<(u64, u32), PendingDatagram>,
 }
@@ -56,7 +61,23 @@ impl Fragmentation {
         let limits: Vec<u32> = limits.collect();
         let mtu = directions.row_of().iter().map(|&row| limits[row as usize]).collect();
         let has_limit = limits.iter().any(|limit| *limit != u32::MAX);
-        has_limit.then(|| Box::new(Self { mtu, pending: BTreeMap::new() }))
+        has_limit.then(|| {
+            let (row_of, path_mtu) = (directions.row_of().to_vec(), PathMtu::new(scenario));
+            Box::new(Self { mtu, row_of, path_mtu, pending: BTreeMap::new() })
+        })
+    }
+
+    /// The MTU of a link that is smaller than a segment.
+    pub(crate) fn mtu_exceeded_by(&self, segment: &Segment, link: u32) -> Option<u32> {
+        let mtu = self.mtu[link as usize];
+        (size_without_sack(segment) > mtu).then_some(mtu)
+    }
+
+    /// See [`PathMtu::return_path`], for a direction and the reverse route of a flow.
+    pub(crate) fn return_path(&self, link: u32, route: &[u32]) -> Option<usize> {
+        let row = |link: &u32| self.row_of.get(*link as usize).copied().unwrap_or(END_OF_ROUTE);
+        let route = route.iter().take_while(|link| **link != END_OF_ROUTE);
+        self.path_mtu.return_path(row(&link), route.map(row))
     }
 
     /// The fragments of a datagram, or of a fragment, that is offered to the first link of `route`;
@@ -147,7 +168,9 @@ mod tests {
     }
 
     fn fragmentation(mtu: &[u32]) -> Fragmentation {
-        Fragmentation { mtu: mtu.to_vec(), pending: BTreeMap::new() }
+        let path_mtu = PathMtu::new(&Scenario::default());
+        let row_of = (0..mtu.len() as u32).collect();
+        Fragmentation { mtu: mtu.to_vec(), row_of, path_mtu, pending: BTreeMap::new() }
     }
 
     fn sizes(fragments: &[Datagram]) -> Vec<u32> {

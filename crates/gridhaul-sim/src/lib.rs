@@ -33,6 +33,7 @@ mod metrics;
 mod network;
 mod outage_ends;
 mod packet;
+mod path_mtu;
 mod proxy;
 mod recorder;
 mod row_counters;

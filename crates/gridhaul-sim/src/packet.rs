@@ -27,6 +27,19 @@ pub(crate) enum Body {
     Datagram(Datagram),
     /// A probe of a hybrid router.
     Probe(ProbePacket),
+    /// A report of a node that a segment exceeds the MTU of a link.
+    PacketTooBig(PacketTooBigReport),
+}
+
+/// The report that a segment exceeds the MTU of a link, on its way to the sender of the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PacketTooBigReport {
+    /// Sequence number of the segment.
+    pub seq: u32,
+    /// MTU of the link.
+    pub mtu: u32,
+    /// Size with headers.
+    pub bytes: u32,
 }
 
 /// A probe of a hybrid router on a link.
@@ -83,7 +96,7 @@ impl Packet {
         }
         match &mut self.body {
             Body::Tcp(segment) => segment,
-            Body::Datagram(_) | Body::Probe(_) => {
+            Body::Datagram(_) | Body::Probe(_) | Body::PacketTooBig(_) => {
                 unreachable!("the body has just been set to a segment")
             }
         }
@@ -111,7 +124,7 @@ impl LinkPayload for Packet {
     fn ecn(&self) -> EcnCodePoint {
         match &self.body {
             Body::Tcp(segment) => segment.ecn,
-            Body::Datagram(_) | Body::Probe(_) => EcnCodePoint::NotEct,
+            Body::Datagram(_) | Body::Probe(_) | Body::PacketTooBig(_) => EcnCodePoint::NotEct,
         }
     }
 
@@ -124,7 +137,7 @@ impl LinkPayload for Packet {
     fn has_payload(&self) -> bool {
         match &self.body {
             Body::Tcp(segment) => segment.len > 0,
-            Body::Datagram(_) | Body::Probe(_) => true,
+            Body::Datagram(_) | Body::Probe(_) | Body::PacketTooBig(_) => true,
         }
     }
 }
@@ -140,6 +153,7 @@ impl Body {
                 Some(fragment) => fragment.bytes + fragment.header as u32,
             },
             Self::Probe(probe) => probe.bytes,
+            Self::PacketTooBig(report) => report.bytes,
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::hybrid_router::unsupported_routers;
 use crate::layout::Layout;
 use crate::limitations;
 use crate::managed_flow::unsupported_connections;
+use crate::path_mtu::unsupported_path_mtu;
 use crate::proxy;
 use crate::world::World;
 
@@ -105,6 +106,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported.extend(proxy::unsupported(scenario));
     unsupported.extend(unsupported_attacks(scenario));
     unsupported.extend(oversized_segments(scenario));
+    unsupported.extend(unsupported_path_mtu(scenario));
     unsupported.extend(ecn_through_proxies(scenario));
     unsupported.extend(captured_fragments(scenario));
     unsupported.extend(unsupported_connections(scenario));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{IpVersion, Scenario};
+use gridhaul_core::tcp::{SegmentPaths, StackParams};
+use gridhaul_scenario::scenario::{Hop, IpVersion, Scenario};
 
 /// The stacks of both ends, which all flows of a row share.
 pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
@@ -18,6 +18,24 @@ pub(crate) fn stacks(
     let resolved = resolve(from);
     let to = if to == from { Arc::clone(&resolved) } else { resolve(to) };
     (resolved, to)
+}
+
+/// The stacks of ends between which these paths lead, with the segment sizes that their handshake
+/// yields.
+pub(crate) fn negotiate_mss(
+    scenario: &Scenario,
+    stacks: &mut Stacks,
+    forward: &[Hop],
+    reverse: &[Hop],
+) {
+    let ends = [(&mut stacks.0, forward, reverse), (&mut stacks.1, reverse, forward)];
+    for (params, data, reverse) in ends {
+        let mut negotiated = (**params).clone();
+        negotiated.negotiate_mss(scenario, SegmentPaths { data, reverse });
+        if negotiated.mss < params.mss {
+            *params = Arc::new(negotiated);
+        }
+    }
 }
 
 /// The stack with this name. The phases of its timers are random unless the scenario uses no random

@@ -26,13 +26,11 @@ impl MssLimit {
 
     /// Parameters whose segments are within the limit. The initial window keeps its number of
     /// segments.
-    pub(super) fn apply(self, params: Arc<StackParams>) -> Arc<StackParams> {
-        if params.mss <= self.0 {
-            return params;
+    pub(super) fn apply(self, mut params: Arc<StackParams>) -> Arc<StackParams> {
+        if params.mss > self.0 {
+            Arc::make_mut(&mut params).lower_mss(self.0);
         }
-        let segments = (params.initial_window / params.mss.max(1)).max(1);
-        let initial_window = segments.saturating_mul(self.0);
-        Arc::new(StackParams { mss: self.0, initial_window, ..(*params).clone() })
+        params
     }
 }
 

@@ -32,7 +32,7 @@ pub use receiver::Receiver;
 pub use rtt::{RttEstimator, RttSample};
 pub use rules::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
-pub use segment_size::oversized_segments;
+pub use segment_size::{SegmentPaths, discovers_path_mtu, oversized_segments};
 pub use sender::{Sender, SenderStats};
 
 /// A simulation holds one of each for every meter, up to a million: each additional field costs

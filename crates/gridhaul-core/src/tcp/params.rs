@@ -46,6 +46,8 @@ pub struct StackParams {
     pub sack: bool,
     /// Explicit congestion notification, if the peer has it too (RFC 3168).
     pub ecn: bool,
+    /// Whether the sender lowers its segment size after repeated timeouts (RFC 4821).
+    pub mtu_probing: bool,
     /// Number of duplicate acknowledgements that indicate a loss.
     pub dupthresh: u32,
     /// Limited transmit.
@@ -138,6 +140,16 @@ pub struct MedxParams {
 }
 
 impl StackParams {
+    /// Lowers the payload of a full segment to `mss`. The initial window keeps its number of
+    /// segments.
+    pub(crate) fn lower_mss(&mut self, mss: u32) {
+        if mss < self.mss {
+            let segments = (self.initial_window / self.mss.max(1)).max(1);
+            self.initial_window = segments.saturating_mul(mss);
+            self.mss = mss;
+        }
+    }
+
     /// Clock phase of a connection with this initial sequence number, added to times before ticks
     /// are counted. ns-2 chooses the phase of each agent's clock at random (`boot_time_`); here it
     /// is derived from the sequence number, which is random for each connection and replication.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use gridhaul_scenario::units::Instant;
 
 use super::event::RateSample;
-use super::retransmission_queue::OutstandingSegment;
+use super::retransmission_queue::{Division, OutstandingSegment};
 
 /// Connection state at the transmission of a segment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,6 +60,16 @@ impl RateAccount {
     /// A probe of a closed window becomes outstanding; it carries no rate information.
     pub(super) fn on_probe(&mut self) {
         self.stamps.push_back(RateStamp::default());
+    }
+
+    /// Segments of the queue are divided; their data keeps the stamp of the first.
+    pub(super) fn on_divided(&mut self, division: Division) {
+        let Division { index, before, after } = division;
+        let stamp = self.stamps.get(index).copied().unwrap_or_default();
+        let rest = self.stamps.split_off((index + before).min(self.stamps.len()));
+        self.stamps.resize(index + after, stamp);
+        self.stamps.iter_mut().skip(index).for_each(|place| *place = stamp);
+        self.stamps.extend(rest);
     }
 
     /// The segment at this index of the queue is retransmitted.

@@ -1,65 +1,156 @@
-//! Full segments and the MTU of the links that carry them.
+//! Full segments, and the links that limit their size: by their MTU, and by clamping the maximum
+//! segment sizes that handshakes offer.
 
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Directions, Hop, Scenario, Transport};
+use gridhaul_scenario::scenario::{Direction, Hop, PacketTooBig, Scenario, Stage, Transport};
+use gridhaul_scenario::units::Bytes;
 
 use super::StackParams;
 
 /// Timestamps option with padding (RFC 7323, section 3.2 and appendix A).
-const CLOCK_OPTION: u32 = 12;
+pub(super) const CLOCK_OPTION: u32 = 12;
 
-/// The stacks whose full segments exceed the MTU of a link on the path of their data: gridhaul has
-/// no path-MTU discovery, so that the segment size must be that of the path.
+/// The paths between a sender of data and its peer.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentPaths<'a> {
+    /// Path of the data.
+    pub data: &'a [Hop],
+    /// Path of the acknowledgements, and of the SYN with the maximum segment size that the peer
+    /// offers.
+    pub reverse: &'a [Hop],
+}
+
+impl StackParams {
+    /// Lowers the segment size of a sender to the one that its handshake yields: both ends know the
+    /// MTU of their own links with `packet_too_big` (RFC 9293, section 3.7.1), and routers clamp
+    /// the size that the peer offers.
+    pub fn negotiate_mss(&mut self, scenario: &Scenario, paths: SegmentPaths<'_>) {
+        let options = self.option_bytes();
+        let own_links = [paths.data, paths.reverse].into_iter().filter_map(|path| path.first());
+        let own_links = own_links.filter_map(|hop| {
+            let direction = hop.direction(scenario);
+            let mtu = direction.mtu.filter(|_| direction.packet_too_big.is_some())?;
+            Some(mtu.get().saturating_sub(u64::from(self.header + options)))
+        });
+        let clamps = paths.reverse.iter().filter_map(|hop| {
+            let clamp = hop.direction(scenario).mss_clamp?;
+            Some(clamp.get().saturating_sub(u64::from(options)))
+        });
+        if let Some(mss) = own_links.chain(clamps).min() {
+            self.lower_mss(u32::try_from(mss).unwrap_or(u32::MAX).max(1));
+        }
+    }
+
+    /// Bytes of TCP options in each full segment.
+    const fn option_bytes(&self) -> u32 {
+        if self.has_clock_option() { CLOCK_OPTION } else { 0 }
+    }
+}
+
+/// A link that is too small for the full segments of a sender.
+struct SmallLink<'a> {
+    /// Key of the stack of the sender.
+    stack_key: String,
+    hop: Hop,
+    direction: &'a Direction,
+    mtu: Bytes,
+    /// Size of a full segment with headers and options.
+    packet: u64,
+    /// Largest payload that fits.
+    mss: u64,
+    has_return_path: bool,
+}
+
+/// The stacks whose full segments exceed the MTU of a link on the path of their data, unless the
+/// link has a response to such packets that reaches their sender.
 #[must_use]
 pub fn oversized_segments(scenario: &Scenario) -> Vec<Unsupported> {
-    let mut found = Vec::new();
-    if !scenario.has_mtu() {
-        return found;
-    }
-    for (name, flow) in &scenario.flow {
-        if flow.transport != Transport::Tcp {
-            continue;
-        }
-        // A flow without a path is invalid, which is reported elsewhere.
-        let Ok(stages) = scenario.stages(name) else { continue };
-        for stage in &stages {
-            let key = format!("flow.{name}.stack");
-            found.extend(oversized(scenario, key, stage.stack.as_ref(), stage.ip, &stage.forward));
-            if flow.load.is_two_way() {
-                let stack = flow.to_stack.as_ref().or(stage.stack.as_ref());
-                let key = format!("flow.{name}.to_stack");
-                found.extend(oversized(scenario, key, stack, stage.ip, &stage.reverse));
-            }
-        }
-    }
+    let small = scenario.flow.keys().flat_map(|name| small_links(scenario, name));
+    let mut found: Vec<_> = small.filter_map(|link| unsupported(scenario, link)).collect();
     found.dedup();
     found
 }
 
-fn oversized(
-    scenario: &Scenario,
-    key: String,
-    stack: Option<&String>,
-    ip: gridhaul_scenario::scenario::IpVersion,
-    path: &[Hop],
-) -> Option<Unsupported> {
-    let params = StackParams::named(scenario, stack, ip);
-    let options = if params.has_clock_option() { CLOCK_OPTION } else { 0 };
-    let packet = u64::from(params.mss + params.header + options);
-    let directions = Directions::new(scenario);
-    let keys: Vec<_> = Directions::keys(scenario).collect();
-    for number in directions.of(path, 0, 1) {
-        let row = directions.row_of()[number as usize] as usize;
-        let Some(mtu) = keys[row].mtu.filter(|mtu| mtu.get() < packet) else { continue };
-        let mss = mtu.get().saturating_sub(u64::from(params.header + options));
-        return Some(Unsupported {
-            key,
-            reason: format!(
-                "a full segment has {packet} B, and link.{}.mtu is {mtu}; there is no path-MTU \
-                 discovery: write mss = \"{mss} B\" in the stack",
-                directions.rows()[row].0
+/// Whether segments of a flow exceed the MTU of a link, so that their sender has to discover the
+/// MTU of the path.
+#[must_use]
+pub fn discovers_path_mtu(scenario: &Scenario, flow: &str) -> bool {
+    !small_links(scenario, flow).is_empty()
+}
+
+fn unsupported(scenario: &Scenario, link: SmallLink<'_>) -> Option<Unsupported> {
+    let SmallLink { packet, mtu, mss, .. } = link;
+    let name = scenario.link.get_index(link.hop.link).map_or("", |(name, _)| name.as_str());
+    let side = if link.hop.forward { "forward" } else { "reverse" };
+    let (key, reason) = match link.direction.packet_too_big {
+        None => (
+            link.stack_key,
+            format!(
+                "a full segment has {packet} B, and link.{name}.{side}.mtu is {mtu}: write mss = \
+                 \"{mss} B\" in the stack, or packet_too_big = \"icmp\" in the link for path-MTU \
+                 discovery"
             ),
-        });
+        ),
+        Some(PacketTooBig::Icmp) if !link.has_return_path => (
+            format!("link.{name}.{side}.packet_too_big"),
+            format!(
+                "the reverse path does not pass node `{}`, so that its reports have no path to \
+                 the sender: route the reverse path through it, or write \"black_hole\"",
+                link.hop.source(scenario)
+            ),
+        ),
+        Some(_) => return None,
+    };
+    Some(Unsupported { key, reason })
+}
+
+/// The links that are too small for the full segments of a flow.
+fn small_links<'a>(scenario: &'a Scenario, name: &str) -> Vec<SmallLink<'a>> {
+    let flow = &scenario.flow[name];
+    if flow.transport != Transport::Tcp || !scenario.has_mtu() {
+        return Vec::new();
     }
-    None
+    let mut found = Vec::new();
+    // A flow without a path is invalid, which is reported elsewhere.
+    for stage in &scenario.stages(name).unwrap_or_default() {
+        let Stage { forward, reverse, stack, ip, .. } = stage;
+        let paths = SegmentPaths { data: forward, reverse };
+        let params = StackParams::named(scenario, stack.as_ref(), *ip);
+        let key = format!("flow.{name}.stack");
+        found.extend(small_link(scenario, key, params, paths));
+        if flow.load.is_two_way() {
+            let stack = flow.to_stack.as_ref().or(stack.as_ref());
+            let params = StackParams::named(scenario, stack, *ip);
+            let paths = SegmentPaths { data: reverse, reverse: forward };
+            let key = format!("flow.{name}.to_stack");
+            found.extend(small_link(scenario, key, params, paths));
+        }
+    }
+    found
+}
+
+/// The first link on the path of the data that is too small for the segments of a stack.
+fn small_link<'a>(
+    scenario: &'a Scenario,
+    stack_key: String,
+    mut params: StackParams,
+    paths: SegmentPaths<'_>,
+) -> Option<SmallLink<'a>> {
+    params.negotiate_mss(scenario, paths);
+    let headers = u64::from(params.header + params.option_bytes());
+    let packet = u64::from(params.mss) + headers;
+    paths.data.iter().find_map(|&hop| {
+        let direction = hop.direction(scenario);
+        let mtu = direction.mtu.filter(|mtu| mtu.get() < packet)?;
+        let node = hop.source(scenario);
+        Some(SmallLink {
+            stack_key: stack_key.clone(),
+            hop,
+            direction,
+            mtu,
+            packet,
+            mss: mtu.get().saturating_sub(headers),
+            has_return_path: paths.reverse.iter().any(|hop| hop.source(scenario) == node),
+        })
+    })
 }

@@ -90,6 +90,7 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
         ("timestamps", yes(params.timestamps)),
         ("sack", yes(params.sack)),
         ("ecn", yes(params.ecn)),
+        ("mtu_probing", yes(params.mtu_probing)),
         ("dupthresh", vec![params.dupthresh.to_string()]),
         ("limited_transmit", yes(params.limited_transmit)),
         ("rto_initial", vec![time(params.rto_initial)]),

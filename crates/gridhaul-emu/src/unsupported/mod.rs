@@ -73,6 +73,9 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
              links, or the proxies",
         );
     }
+    for key in path_mtu_keys(scenario) {
+        reject(key, "the emulator has no path-MTU discovery yet; use backend `sim`");
+    }
     let refused = oversized_segments(scenario).into_iter().chain(ecn_through_proxies(scenario));
     for Unsupported { key, reason } in refused {
         reject(key, &reason);
@@ -121,6 +124,26 @@ pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupporte
         unsupported = unsupported_keys(scenario);
     }
     unsupported
+}
+
+/// The keys of path-MTU discovery and of MSS clamping.
+fn path_mtu_keys(scenario: &Scenario) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (name, link) in &scenario.link {
+        let sides = [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)];
+        for (side, direction) in sides {
+            let Some(direction) = direction else { continue };
+            let given = [
+                ("packet_too_big", direction.packet_too_big.is_some()),
+                ("mss_clamp", direction.mss_clamp.is_some()),
+            ];
+            let given = given.into_iter().filter(|(_, is_given)| *is_given);
+            keys.extend(given.map(|(key, _)| format!("link.{name}.{side}.{key}")));
+        }
+    }
+    let probing = scenario.stack.iter().filter(|(_, stack)| stack.mtu_probing == Some(true));
+    keys.extend(probing.map(|(name, _)| format!("stack.{name}.mtu_probing")));
+    keys
 }
 
 /// Names of the stacks of upstream connections.

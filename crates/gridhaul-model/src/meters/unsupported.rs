@@ -114,6 +114,7 @@ impl UnsupportedKeys {
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
             ("mtu", direction.mtu.is_some()),
+            ("mss_clamp", direction.mss_clamp.is_some()),
             ("aqm", direction.aqm.is_some()),
             ("scheduler", direction.scheduler.is_some()),
             ("load_latency", direction.load_latency.is_some()),

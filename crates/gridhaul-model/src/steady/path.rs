@@ -240,6 +240,7 @@ fn loss(direction: &Direction, bytes: f64) -> f64 {
 fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) {
     let sets = [
         (direction.mtu.is_some(), "mtu", "fragments"),
+        (direction.mss_clamp.is_some(), "mss_clamp", "limited segments"),
         (direction.aqm.is_some(), "aqm", "active queue management"),
         (direction.scheduler.is_some(), "scheduler", "classes of packets"),
         (direction.reorder.is_some(), "reorder", "reordering"),

@@ -8,7 +8,8 @@ use super::power_line::DirectionTable;
 use super::rate_change::RateChange;
 use super::route_change::RouteChange;
 use super::{
-    Aqm, Compression, Drx, GilbertElliott, Noise, Outage, PowerLine, Scheduler, Shadowing, Shaper,
+    Aqm, Compression, Drx, GilbertElliott, Noise, Outage, PacketTooBig, PowerLine, Scheduler,
+    Shadowing, Shaper,
 };
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
@@ -67,9 +68,20 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     pub quality: Option<LinkQuality>,
     /// Largest IP packet (MTU). Larger datagrams are divided into fragments, each of which may be
     /// lost (RFC 791, section 3.2): by their sender, and with IPv4 by routers as well. Segments of
-    /// TCP must fit. Absent: no limit.
+    /// TCP must fit, unless the direction has `packet_too_big`. Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
+    /// Response to packets of TCP that exceed the `mtu` and must not be fragmented. Hosts at the
+    /// link know its MTU: they offer and send no larger segments. Absent: such segments are an
+    /// error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_too_big: Option<PacketTooBig>,
+    /// MSS clamping: the maximum segment size that SYN segments of this direction offer is lowered
+    /// to this value, so that segments of the opposite direction are no larger. As in the option,
+    /// the value includes TCP options: with timestamps, the payload is 12 B smaller. Absent: SYN
+    /// segments pass unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss_clamp: Option<Bytes>,
     /// Queue limit; a packet that arrives at a full queue is dropped (drop-tail).
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
@@ -320,6 +332,8 @@ impl Direction {
             quality: None,
             delay,
             mtu: None,
+            packet_too_big: None,
+            mss_clamp: None,
             queue: default_queue(),
             aqm: None,
             scheduler: None,
@@ -351,6 +365,8 @@ impl DirectionTable {
             quality: self.quality,
             delay: self.delay.unwrap_or(delay),
             mtu: self.mtu,
+            packet_too_big: self.packet_too_big,
+            mss_clamp: self.mss_clamp,
             queue: self.queue,
             aqm: self.aqm,
             scheduler: self.scheduler,

@@ -29,6 +29,7 @@ mod loss_classifier;
 mod medium;
 mod node;
 mod outage;
+mod path_mtu;
 mod plan;
 mod points;
 mod power_line;
@@ -89,6 +90,7 @@ pub use medium::{
 };
 pub use node::{Aggregator, FullBufferPolicy, Node};
 pub use outage::{Outage, OutageMode};
+pub use path_mtu::PacketTooBig;
 pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint, SweepPoints};
 pub use power_line::{PowerLine, PowerLineClass};

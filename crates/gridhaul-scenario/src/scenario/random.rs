@@ -76,6 +76,8 @@ impl Direction {
             quality,
             delay: _,
             mtu: _,
+            packet_too_big: _,
+            mss_clamp: _,
             queue: _,
             aqm,
             scheduler,

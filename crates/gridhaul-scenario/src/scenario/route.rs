@@ -38,6 +38,18 @@ impl Hop {
     }
 }
 
+impl Hop {
+    /// The node from which packets enter the hop.
+    ///
+    /// # Panics
+    /// The hop does not belong to this scenario.
+    #[must_use]
+    pub fn source(self, scenario: &Scenario) -> &str {
+        let link = &scenario.link[self.link];
+        if self.forward { &link.from } else { &link.to }
+    }
+}
+
 impl Scenario {
     /// Number of flows that one entry between these nodes represents: one per member of the larger
     /// group. `None` if a node does not exist.

@@ -65,6 +65,12 @@ pub struct Stack {
     /// once for the marks of a window. Absent: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
+    /// Packetization-layer path-MTU discovery after timeouts (RFC 4821, section 7.7; Linux,
+    /// `tcp_mtu_probing` = 1): when retransmissions have failed for 15 minimum retransmission
+    /// timeouts, the sender lowers its segment size to 1,024 B, and halves it with each further
+    /// timeout. It is not raised again. Absent: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_probing: Option<bool>,
     /// Number of duplicate acknowledgements that indicate a loss (RFC 5681: 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dupthresh: Option<u32>,

@@ -13,10 +13,11 @@ use crate::layout::Layout;
 /// Nodes with equal-cost multipath in a network with MTUs: the segment size of a connection would
 /// have to fit every path.
 pub(crate) fn unsupported_paths(scenario: &Scenario) -> Vec<Unsupported> {
-    let unsupported = scenario.ecmp_keys().filter(|_| scenario.has_mtu()).map(|key| Unsupported {
+    let limits_segments = scenario.has_mtu() || scenario.clamps_mss();
+    let unsupported = scenario.ecmp_keys().filter(|_| limits_segments).map(|key| Unsupported {
         key,
         reason: "the segment size is not compared with the MTU of each path; remove `ecmp`, or \
-                 `mtu` from the links"
+                 `mtu` and `mss_clamp` from the links"
             .to_owned(),
     });
     unsupported.collect()

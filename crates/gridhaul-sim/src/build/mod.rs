@@ -39,7 +39,7 @@ use crate::managed_flow::ManagedFlow;
 use crate::network::{END_OF_ROUTE, Link, Network, Observer};
 use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
-use crate::stacks::{Stacks, stacks};
+use crate::stacks::{Stacks, negotiate_mss, stacks};
 use crate::world::World;
 
 pub(crate) use self::attacks::unsupported_attacks;
@@ -65,6 +65,7 @@ pub(crate) fn build(
         let to_stack = spec.to_stack.as_ref().filter(|_| stage.next.is_none());
         let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
         let mut stacks = stacks(scenario, names, spec.ip);
+        negotiate_mss(scenario, &mut stacks, &stage.forward, &stage.reverse);
         let load = SharedLoad::from(&spec.load);
         let schedule = StartSchedule::of(spec, scenario.connections(spec));
         let entries = [0, 1].map(|direction| proxies.route_entries(row, direction));
@@ -177,6 +178,7 @@ fn upstream(
         let name = group.row_name();
         let names = [group.stack.as_ref(), group.to_stack.as_ref()];
         let mut stacks = stacks(scenario, names, group.ip);
+        negotiate_mss(scenario, &mut stacks, &group.forward, &group.reverse);
         for member in 0..group.count {
             let seed = MemberSeed { scenario, name: &name, replication, number: member };
             let paths = [(&group.forward, "path"), (&group.reverse, "reverse path")];

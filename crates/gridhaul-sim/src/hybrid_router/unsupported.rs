@@ -61,12 +61,13 @@ fn unsupported_link(
                 .to_owned(),
         );
     }
-    direction.mtu.and_then(|_| {
-        unsupported(
-            format!("link.{link_name}.{suffix}.mtu"),
+    let limits = [("mtu", direction.mtu.is_some()), ("mss_clamp", direction.mss_clamp.is_some())];
+    let (key, _) = limits.into_iter().find(|(_, is_set)| *is_set)?;
+    unsupported(
+        format!("link.{link_name}.{suffix}.{key}"),
+        format!(
             "the simulator's hybrid routers have links without a limit of the packet size; use \
-             backend `emu`, or remove `mtu`"
-                .to_owned(),
-        )
-    })
+             backend `emu`, or remove `{key}`"
+        ),
+    )
 }

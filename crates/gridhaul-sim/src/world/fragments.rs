@@ -7,9 +7,13 @@ use crate::fragmentation::Reassembled;
 use crate::packet::{Body, Datagram, Packet};
 
 impl World {
-    /// Forwards the fragments of a packet; false if the packet fits into the MTU of its next link.
+    /// Forwards the fragments of a packet, or drops a segment that is too large; false if the
+    /// packet fits into the MTU of its next link.
     #[cold]
-    pub(super) fn forward_fragments(&mut self, now: Instant, packet: &Packet) -> bool {
+    pub(super) fn forward_oversized(&mut self, now: Instant, packet: &Packet) -> bool {
+        if let Body::Tcp(segment) = &packet.body {
+            return self.drop_oversized(now, packet, segment);
+        }
         let fragments = self.fragments(packet);
         for fragment in &fragments {
             self.forward(now, Packet { body: Body::Datagram(*fragment), ..*packet });
@@ -17,7 +21,7 @@ impl World {
         !fragments.is_empty()
     }
 
-    /// The fragments of a packet for its next link; none if the packet fits. Segments always fit.
+    /// The fragments of a packet for its next link; none if the packet fits.
     pub(super) fn fragments(&self, packet: &Packet) -> Vec<Datagram> {
         let route = &self.net.routes[packet.next as usize..];
         match (&self.fragmentation, &packet.body) {

@@ -23,6 +23,10 @@ impl World {
         {
             return;
         }
+        if matches!(packet.body, Body::PacketTooBig(_)) {
+            // The next packet that is too big causes another report.
+            return;
+        }
         let flow = &mut self.flows[packet.flow() as usize];
         if matches!(flow.ends, Ends::Coap(_)) {
             // The ends retransmit their datagrams.
@@ -56,7 +60,7 @@ impl World {
                     }
                 }
             }
-            Body::Probe(_) => {}
+            Body::Probe(_) | Body::PacketTooBig(_) => {}
         }
     }
 

@@ -8,6 +8,7 @@ mod fragments;
 mod losses;
 mod managed;
 mod nodes;
+mod path_mtu;
 
 use gridhaul_core::link::{LossCause, TransitOutcome};
 use gridhaul_core::load::{Application, InFlightMessages};
@@ -254,6 +255,8 @@ impl World {
             Body::Tcp(segment) => self.alterations.on_altered(packet.to, segment, packet.sent),
             // Its sender or number would be wrong: the receiver discards it.
             Body::Probe(probe) => return self.hybrid_routers.on_lost(probe.id),
+            // Its checksum covers all content.
+            Body::PacketTooBig(_) => return,
         }
         self.forward(now, packet);
     }
@@ -266,7 +269,7 @@ impl World {
             return;
         }
         if next != END_OF_ROUTE {
-            if self.fragmentation.is_some() && self.forward_fragments(now, &packet) {
+            if self.fragmentation.is_some() && self.forward_oversized(now, &packet) {
                 return;
             }
             let bytes = packet.body.wire_bytes();
@@ -284,6 +287,7 @@ impl World {
             Body::Probe(probe) => {
                 self.hybrid_routers.on_probe(now, &mut self.net, &packet, probe.id);
             }
+            Body::PacketTooBig(report) => self.on_packet_too_big(now, packet.to, report),
             Body::Tcp(segment) => {
                 let (to, bytes) = (packet.to, segment.wire_bytes());
                 if self.aggregators.receives(to, &segment) {

@@ -24,6 +24,7 @@ mod loads;
 mod loss_classification;
 mod media;
 mod packets;
+mod path_mtu;
 mod proxies;
 mod recorded_messages;
 mod replications;

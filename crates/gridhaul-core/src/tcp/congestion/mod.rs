@@ -122,6 +122,11 @@ pub trait CongestionControl: Sized {
         self.window_mut().collapse(loss);
     }
 
+    /// Segments become smaller, because the path carries no larger ones.
+    fn on_mss_lowered(&mut self, mss: u32) {
+        self.window_mut().lower_mss(mss);
+    }
+
     /// Transmission resumes after an idle period longer than the RTO (RFC 5681, section 4.1).
     fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
         let window = self.window_mut();
@@ -329,6 +334,10 @@ impl Controller {
     /// See [`CongestionControl::on_timeout`].
     pub fn on_timeout(&mut self, loss: &Loss) {
         dispatch!(self, inner => inner.on_timeout(loss));
+    }
+    /// See [`CongestionControl::on_mss_lowered`].
+    pub fn on_mss_lowered(&mut self, mss: u32) {
+        dispatch!(self, inner => inner.on_mss_lowered(mss));
     }
     /// See [`CongestionControl::on_idle_restart`].
     pub fn on_idle_restart(&mut self, now: Instant, initial_window: u32) {

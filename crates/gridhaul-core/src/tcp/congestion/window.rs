@@ -86,6 +86,21 @@ impl Window {
         self.ssthresh = bytes.max(2.0 * self.mss());
     }
 
+    /// Segments become smaller. A window in bytes stays the same (RFC 1191, section 6.5: "a
+    /// retransmission caused by a Datagram Too Big message should not change the congestion
+    /// window"); one that counts segments keeps their number (Linux, `tcp_simple_retransmit`).
+    pub fn lower_mss(&mut self, mss: u32) {
+        let ratio = f64::from(mss) / self.mss();
+        self.mss = mss;
+        if self.whole_segments {
+            self.cwnd *= ratio;
+            if self.ssthresh < f64::from(u32::MAX) {
+                self.ssthresh *= ratio;
+            }
+        }
+        self.set_cwnd(self.cwnd);
+    }
+
     /// Slow start or congestion avoidance (RFC 5681, section 3.1).
     #[inline]
     pub fn grow(&mut self, ack: &Ack) {

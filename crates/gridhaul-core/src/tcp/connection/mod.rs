@@ -8,6 +8,7 @@ mod features;
 mod input;
 mod opening;
 mod output;
+mod path_mtu;
 mod proxy_interface;
 mod sending_half;
 
@@ -275,6 +276,9 @@ impl Connection {
 
     /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.params.mtu_probing {
+            self.probe_after_timeout(now);
+        }
         self.sending.handle_timeout(now, &self.params);
         if self.state == State::SynSent && self.has_exhausted_syn_retransmissions() {
             self.enter_closed();

@@ -146,6 +146,20 @@ impl SendingHalf {
         }
     }
 
+    /// See [`Sender::divide_segments`]; nothing is outstanding in the reduced state.
+    pub(super) fn divide_segments(&mut self, params: &StackParams) {
+        if let Self::Full(sender) = self {
+            sender.divide_segments(params);
+        }
+    }
+
+    /// See [`Sender::retransmit_divided`].
+    pub(super) fn retransmit_divided(&mut self, now: Instant, params: &StackParams) {
+        if let Self::Full(sender) = self {
+            sender.retransmit_divided(now, params);
+        }
+    }
+
     /// The peer has echoed a congestion mark; nothing is outstanding in the reduced state.
     pub(super) fn note_congestion_echo(&mut self) {
         if let Self::Full(sender) = self {

@@ -28,6 +28,7 @@ const POLICY: Policy = Policy {
     // (Documentation/networking/ip-sysctl.rst).
     syn_retransmissions_max: Some(10),
     timeout_sends_one_segment: true,
+    smaller_segments_fill_window: true,
     counts_arrived_segments: true,
     reduces_gradually_for_marks: true,
     algorithms: AlgorithmRules::Linux,

@@ -50,6 +50,7 @@ impl StackParams {
         params.quick_ack = stack.quick_ack.unwrap_or(params.quick_ack);
         params.timestamps = stack.timestamps.unwrap_or(params.timestamps);
         params.ecn = stack.ecn.unwrap_or(params.ecn);
+        params.mtu_probing = stack.mtu_probing.unwrap_or(params.mtu_probing);
         params.dupthresh = stack.dupthresh.unwrap_or(params.dupthresh);
         params.limited_transmit = stack.limited_transmit.unwrap_or(params.limited_transmit);
         params.prr = stack.prr.unwrap_or(params.prr);

@@ -29,6 +29,7 @@ pub(super) const POLICY: Policy = Policy {
     random_timer_phase: false,
     syn_retransmissions_max: None,
     timeout_sends_one_segment: false,
+    smaller_segments_fill_window: false,
     timeout_forgets_sacks: false,
     timeout_keeps_duplicates: false,
     repeated_timeout_reduces: false,
@@ -73,6 +74,7 @@ pub(super) fn defaults() -> StackParams {
         one_way_delay: false,
         sack: true,
         ecn: false,
+        mtu_probing: false,
         // RFC 5681, section 3.2: three duplicates.
         dupthresh: 3,
         limited_transmit: true,

@@ -327,6 +327,15 @@ impl LossRecovery for LinuxReno {
         (state.prr, state.pauses_retransmission) = (None, false);
     }
 
+    fn on_mss_lowered(&mut self, mss: u32) {
+        self.state.mss = mss;
+    }
+
+    fn on_segments_too_big(&mut self, next: u64) {
+        self.on_timeout(next);
+        (self.state.undo, self.state.frto) = (None, FrtoState::Inactive);
+    }
+
     fn on_retransmitted(&mut self) {
         if let Some(undo) = &mut self.state.undo {
             undo.on_retransmitted();

@@ -63,6 +63,15 @@ pub(crate) trait LossRecovery {
     /// The retransmission timer has expired; called after segments are marked lost.
     fn on_timeout(&mut self, next: u64);
 
+    /// Segments become smaller; called before those that were too large are marked lost.
+    fn on_mss_lowered(&mut self, _mss: u32) {}
+
+    /// A router has reported that segments are too big, which are marked lost. They are repaired as
+    /// after a timeout that cannot be spurious.
+    fn on_segments_too_big(&mut self, next: u64) {
+        self.on_timeout(next);
+    }
+
     /// Bytes by which the window is inflated, because duplicate acknowledgements mean that segments
     /// have left the network.
     #[inline]
@@ -233,6 +242,12 @@ impl Recovery {
     }
     pub(crate) fn on_timeout(&mut self, next: u64) {
         dispatch!(self, inner => inner.on_timeout(next));
+    }
+    pub(crate) fn on_mss_lowered(&mut self, mss: u32) {
+        dispatch!(self, inner => inner.on_mss_lowered(mss));
+    }
+    pub(crate) fn on_segments_too_big(&mut self, next: u64) {
+        dispatch!(self, inner => inner.on_segments_too_big(next));
     }
     #[inline]
     pub(crate) fn inflation(&self) -> u32 {

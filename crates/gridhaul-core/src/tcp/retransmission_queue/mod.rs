@@ -68,6 +68,16 @@ pub(crate) enum LossMark {
     Keep,
 }
 
+/// Consecutive segments that are divided into smaller ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Division {
+    /// Index of the first in the queue, after the divisions before it.
+    pub index: usize,
+    /// Number of segments before and after the division.
+    pub before: usize,
+    pub after: usize,
+}
+
 /// Outstanding segments in stream order, without gaps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RetransmissionQueue {
@@ -248,6 +258,37 @@ impl RetransmissionQueue {
         self.ring.iter().filter(|sent| sent.lost).map(|sent| (sent.start, sent.end()))
     }
 
+    /// Marks the segments of more than `mss` bytes as lost that are not sacked, and divides their
+    /// data into segments of `mss` bytes.
+    pub(crate) fn divide_above(&mut self, mss: u32, mut visit: impl FnMut(Division)) {
+        let is_large = |sent: &OutstandingSegment| sent.len > mss && !sent.sacked;
+        let mut divided = VecDeque::with_capacity(self.ring.len());
+        let mut ring = std::mem::take(&mut self.ring).into_iter().peekable();
+        while let Some(first) = ring.next() {
+            if !is_large(&first) {
+                divided.push_back(first);
+                continue;
+            }
+            self.first_lost_hint = self.first_lost_hint.min(first.start);
+            let (mut len, mut before) = (0, 0);
+            let mut large = Some(first);
+            while let Some(sent) = large {
+                self.lost_bytes += if sent.lost { 0 } else { sent.len };
+                (len, before) = (len + sent.len, before + 1);
+                large = ring.next_if(is_large);
+            }
+            let after = len.div_ceil(mss) as usize;
+            visit(Division { index: divided.len(), before, after });
+            divided.extend((0..len).step_by(mss as usize).map(|offset| OutstandingSegment {
+                start: first.start + u64::from(offset),
+                len: mss.min(len - offset),
+                lost: true,
+                ..first
+            }));
+        }
+        self.ring = divided;
+    }
+
     /// Number of segments that have been retransmitted and neither arrived, as far as is known, nor
     /// been lost again (Linux, `retrans_out`).
     pub(crate) fn retransmitted_segments(&self) -> u32 {
@@ -303,5 +344,52 @@ impl RetransmissionQueue {
             }
             _ => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of 100 B, of which the third is sacked, the last has 40 B, and the second is lost.
+    fn queue() -> RetransmissionQueue {
+        let mut queue = RetransmissionQueue::default();
+        for (start, len) in [(1, 100), (101, 100), (201, 100), (301, 100), (401, 40)] {
+            queue.push_sent(start, len, Instant::ZERO);
+        }
+        queue.sack(201, 301, LossMark::Clear, |_, _| {});
+        queue.segment_mut(1).unwrap().lost = true;
+        queue.lost_bytes = 100;
+        queue
+    }
+
+    #[test]
+    fn large_segments_are_lost_and_divided_without_gaps() {
+        let mut queue = queue();
+        let mut divisions = Vec::new();
+        queue.divide_above(70, |division| divisions.push(division));
+        let sizes: Vec<_> =
+            queue.ring.iter().map(|sent| (sent.start, sent.len, sent.lost)).collect();
+        let expected = [
+            // 200 B before the sacked segment, whose data has arrived.
+            (1, 70, true),
+            (71, 70, true),
+            (141, 60, true),
+            (201, 100, false),
+            (301, 70, true),
+            (371, 30, true),
+            (401, 40, false),
+        ];
+        assert_eq!(sizes, expected);
+        let first = Division { index: 0, before: 2, after: 3 };
+        assert_eq!(divisions, [first, Division { index: 4, before: 1, after: 2 }]);
+        assert_eq!((queue.lost_bytes(), queue.sacked_bytes()), (300, 100));
+    }
+
+    #[test]
+    fn segments_that_fit_stay_as_they_are() {
+        let mut queue = queue();
+        queue.divide_above(100, |_| panic!("no segment is larger"));
+        assert_eq!((queue.segments(), queue.lost_bytes()), (5, 100));
     }
 }

@@ -142,6 +142,14 @@ impl RttEstimator {
         rto.min(params.rto_max)
     }
 
+    /// Time since the first retransmission, if the timer has just expired: the sum of the timeouts
+    /// since then, each of which was twice as long as the one before.
+    pub(super) fn since_first_retransmission(&self, params: &StackParams) -> Duration {
+        let rto = self.rto(params);
+        let first = Duration::from_nanos(rto.as_nanos() >> self.backoff);
+        (rto.saturating_sub(first)) * 2
+    }
+
     /// The timer has fired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self, params: &StackParams) {
         mark!(rto_back_off);

@@ -116,6 +116,10 @@ pub struct Policy {
     pub syn_retransmissions_max: Option<u8>,
     /// A timeout retransmits only the first segment (Linux, `tcp_retransmit_timer`).
     pub timeout_sends_one_segment: bool,
+    /// After the report that packets are too big, the lost data is retransmitted as far as the
+    /// window permits (Linux, `tcp_simple_retransmit`), instead of one segment before the next
+    /// acknowledgement (RFC 1191, section 6.5).
+    pub smaller_segments_fill_window: bool,
     /// A timeout clears SACK information (RFC 2018, section 8; ns-2).
     pub timeout_forgets_sacks: bool,
     /// Tahoe keeps its count of duplicate acknowledgements after a timeout (ns-2,

@@ -13,6 +13,7 @@ mod flags;
 mod idle_restart;
 mod optional_state;
 mod pacing;
+mod path_mtu;
 mod rack_timers;
 mod retransmission_timer;
 mod rtt_measurement;

@@ -12,9 +12,22 @@ const fn mtu_min(ip: IpVersion) -> Bytes {
     }
 }
 
+/// Smallest MSS to which routers clamp: the smallest that Linux accepts (`TCP_MIN_MSS`).
+const MSS_CLAMP_MIN: Bytes = Bytes::new(88);
+
 impl Report<'_> {
     pub(super) fn mtu(&mut self, key: &str, direction: &Direction) {
-        let Some(mtu) = direction.mtu else { return };
+        self.mss_clamp(key, direction);
+        let Some(mtu) = direction.mtu else {
+            if direction.packet_too_big.is_some() {
+                self.refuse(
+                    format!("{key}.packet_too_big"),
+                    "without `mtu`, no packet is too big",
+                    "add mtu = \"1400 B\", or remove the key",
+                );
+            }
+            return;
+        };
         // Any flow may cross the direction, so that the largest version of the scenario counts.
         let ip = self.scenario.flow.values().map(|flow| flow.ip).max().unwrap_or_default();
         let smallest = mtu_min(ip);
@@ -28,7 +41,26 @@ impl Report<'_> {
     }
 }
 
+impl Report<'_> {
+    fn mss_clamp(&mut self, key: &str, direction: &Direction) {
+        let Some(clamp) = direction.mss_clamp else { return };
+        if clamp < MSS_CLAMP_MIN || clamp > PACKET_MAX {
+            self.refuse(
+                format!("{key}.mss_clamp"),
+                format!("the MSS of a clamp is from {MSS_CLAMP_MIN} to {PACKET_MAX}, not {clamp}"),
+                "write the MTU of the path minus the headers of IP and TCP, for example \"1360 B\"",
+            );
+        }
+    }
+}
+
 impl Scenario {
+    /// Whether routers clamp the maximum segment sizes of handshakes.
+    #[must_use]
+    pub fn clamps_mss(&self) -> bool {
+        Self::directions(self).any(|direction| direction.mss_clamp.is_some())
+    }
+
     /// Whether links have an MTU: then datagrams may consist of fragments.
     #[must_use]
     pub fn has_mtu(&self) -> bool {

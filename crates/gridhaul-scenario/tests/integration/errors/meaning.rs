@@ -461,6 +461,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "delay = \"25 ms\", mtu = \"576 B\" }\n[flow.six]\nfrom = \"meter\"\nto = \"head\"\n\
          load = \"bulk\"\nip = 6",
     ),
+    ("a response to large packets without MTU", "delay =", "packet_too_big = \"icmp\", delay ="),
+    ("a clamp below the smallest MSS", "delay =", "mss_clamp = \"60 B\", delay ="),
     (
         "datagram larger than all fragments",
         "stack = \"plain\"\nload = \"bulk\"",

@@ -7,11 +7,11 @@ use gridhaul_scenario::scenario::{
     Crash, CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, Dlms, DropAttack, Dscp,
     Dtls, DtlsSession, DtlsVersion, Exchange, ExchangeStep, FloodAttack, Flow, FlowEnd, FqCodel,
     GilbertElliott, Iec104, IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, Modbus,
-    NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
-    PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
-    ProxyMode, RateChange, Reconnect, Record, Red, Reorder, Replications, RequestResponse,
-    RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep, Tdma, Tls, TlsResumption,
-    TlsVersion, Transfer, Transport, ValueRange, Values,
+    NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketTooBig,
+    PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass,
+    Profile, Proxy, ProxyMode, RateChange, Reconnect, Record, Red, Reorder, Replications,
+    RequestResponse, RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep, Tdma, Tls,
+    TlsResumption, TlsVersion, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -230,7 +230,9 @@ fn direction() -> BoxedStrategy<Direction> {
     let corrupt = (option::of(probability()), option::of(probability()));
     let damage = (option::of(probability()), corrupt, channel, option::of(compression()));
     let outages = prop::collection::vec(outage, 0..3);
-    let mtu = option::of((1_280_u64..=65_535).prop_map(Bytes::new));
+    let response = prop::sample::select(vec![PacketTooBig::Icmp, PacketTooBig::BlackHole]);
+    let mtu = option::of(((1_280_u64..=65_535).prop_map(Bytes::new), option::of(response)));
+    let mtu = (mtu, option::of((88_u64..=65_535).prop_map(Bytes::new)));
     let rates = (rate(), prop::collection::vec(rate_change(), 0..3), mtu);
     // A direction with a scheduler has no queue for all packets.
     let managed = prop_oneof![
@@ -240,7 +242,7 @@ fn direction() -> BoxedStrategy<Direction> {
     (rates, time(0), (queue, managed), impairments, damage, outages)
         .prop_map(
             |(
-                (rate, rate_change, mtu),
+                (rate, rate_change, (mtu, mss_clamp)),
                 delay,
                 (queue, (aqm, scheduler)),
                 (loss, (jitter, reorder, route_change)),
@@ -251,7 +253,9 @@ fn direction() -> BoxedStrategy<Direction> {
                     damage;
                 Direction {
                     rate_change,
-                    mtu,
+                    mtu: mtu.map(|(mtu, _)| mtu),
+                    packet_too_big: mtu.and_then(|(_, response)| response),
+                    mss_clamp,
                     // RED needs a queue that is longer than its minimum.
                     queue: if matches!(aqm, Some(Aqm::Red(_))) {
                         QueueLimit::Unlimited
@@ -363,6 +367,7 @@ fn stack() -> impl Strategy<Value = Stack> {
             sack: Some(sack),
             // `medx` refuses marks.
             ecn: Some(!sack && congestion_control != Some(CongestionControlAlgorithm::Medx)),
+            mtu_probing: Some(sack),
             vegas_gamma,
             ..Stack::default()
         },

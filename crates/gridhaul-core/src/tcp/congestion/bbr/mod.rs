@@ -121,6 +121,12 @@ impl CongestionControl for Bbr {
     }
     own_window!();
 
+    fn on_mss_lowered(&mut self, mss: u32) {
+        let header = self.window.mss() * (self.header_overhead - 1.0);
+        self.window.lower_mss(mss);
+        self.header_overhead = 1.0 + header / f64::from(mss.max(1));
+    }
+
     /// The window grows in [`Self::on_delivered`], in recovery as well.
     #[inline]
     fn on_ack(&mut self, _ack: &Ack) {}

@@ -145,6 +145,17 @@ impl CongestionControl for Cubic {
         self.window.set_cwnd(self.window.mss());
     }
 
+    /// Linux counts windows in segments, and leaves the stage as after a timeout: the repair of the
+    /// lost data is that of `TCP_CA_Loss` (`cubictcp_state`).
+    fn on_mss_lowered(&mut self, mss: u32) {
+        self.window.lower_mss(mss);
+        if self.rules().whole_segment_plateau {
+            (self.w_max, self.cwnd_prior, self.credit) = (0.0, 0.0, 0.0);
+            (self.epoch, self.idle_since, self.min_rtt) = (None, None, None);
+            self.hystart = self.hystart.map(|_| HyStart::default());
+        }
+    }
+
     /// Linux: the flow is idle while no data is outstanding (`CA_EVENT_TX_START`).
     #[inline]
     fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {

@@ -335,6 +335,13 @@ impl LossRecovery for Rack {
         }
     }
 
+    fn on_segments_too_big(&mut self, next: u64) {
+        self.on_timeout(next);
+        if let Some(state) = &mut self.state {
+            (state.undo, state.frto) = (None, FrtoState::Inactive);
+        }
+    }
+
     #[inline]
     fn window(&self) -> Option<u32> {
         let prr = self.state.as_ref()?.prr.as_ref()?;
