@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn fragmentation(mtu: &[u32]) -> Fragmentation {
-        let path_mtu = PathMtu::new(&Scenario::default());
+        let path_mtu = PathMtu::default();
         let row_of = (0..mtu.len() as u32).collect();
         Fragmentation { mtu: mtu.to_vec(), row_of, path_mtu, pending: BTreeMap::new() }
     }

@@ -8,7 +8,7 @@ use gridhaul_scenario::scenario::{Hop, IpVersion, PacketTooBig, Scenario, Transp
 use crate::network::END_OF_ROUTE;
 
 /// The response to large packets of each direction of a link, by row of the answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PathMtu {
     responses: Vec<Option<PacketTooBig>>,
     /// The node from which packets enter the direction.

@@ -117,13 +117,13 @@ fn small_links<'a>(scenario: &'a Scenario, name: &str) -> Vec<SmallLink<'a>> {
         let paths = SegmentPaths { data: forward, reverse };
         let params = StackParams::named(scenario, stack.as_ref(), *ip);
         let key = format!("flow.{name}.stack");
-        found.extend(small_link(scenario, key, params, paths));
+        found.extend(small_link(scenario, &key, params, paths));
         if flow.load.is_two_way() {
             let stack = flow.to_stack.as_ref().or(stack.as_ref());
             let params = StackParams::named(scenario, stack, *ip);
             let paths = SegmentPaths { data: reverse, reverse: forward };
             let key = format!("flow.{name}.to_stack");
-            found.extend(small_link(scenario, key, params, paths));
+            found.extend(small_link(scenario, &key, params, paths));
         }
     }
     found
@@ -132,7 +132,7 @@ fn small_links<'a>(scenario: &'a Scenario, name: &str) -> Vec<SmallLink<'a>> {
 /// The first link on the path of the data that is too small for the segments of a stack.
 fn small_link<'a>(
     scenario: &'a Scenario,
-    stack_key: String,
+    stack_key: &str,
     mut params: StackParams,
     paths: SegmentPaths<'_>,
 ) -> Option<SmallLink<'a>> {
@@ -144,7 +144,7 @@ fn small_link<'a>(
         let mtu = direction.mtu.filter(|mtu| mtu.get() < packet)?;
         let node = hop.source(scenario);
         Some(SmallLink {
-            stack_key: stack_key.clone(),
+            stack_key: stack_key.to_owned(),
             hop,
             direction,
             mtu,

@@ -42,7 +42,7 @@ fn the_four_cases_have_the_calculated_goodput() {
     }
 }
 
-/// RFC 1191, section 6.5: the report triggers retransmissions at once, of all data that was too
+/// RFC 1191, section 6.4: the report triggers retransmissions at once, of all data that was too
 /// large, and only once.
 #[test]
 fn a_report_replaces_the_first_flight_without_a_timeout() {

@@ -86,7 +86,7 @@ impl Window {
         self.ssthresh = bytes.max(2.0 * self.mss());
     }
 
-    /// Segments become smaller. A window in bytes stays the same (RFC 1191, section 6.5: "a
+    /// Segments become smaller. A window in bytes stays the same (RFC 1191, section 6.4: "a
     /// retransmission caused by a Datagram Too Big message should not change the congestion
     /// window"); one that counts segments keeps their number (Linux, `tcp_simple_retransmit`).
     pub fn lower_mss(&mut self, mss: u32) {

@@ -12,7 +12,7 @@ use crate::tcp::segment_size::CLOCK_OPTION;
 impl Connection {
     /// Handles the report of a router that the packet with the segment of this sequence number is
     /// larger than `mtu` (RFC 1191, section 4). Reports about other data are ignored (RFC 5927,
-    /// section 7), and later ones about packets of the same flight: they state the same MTU.
+    /// section 4.1), and later ones about packets of the same flight: they state the same MTU.
     pub fn handle_packet_too_big(&mut self, now: Instant, seq: u32, mtu: u32) {
         let (next, una) = self.sent_and_acknowledged();
         let is_outstanding =
@@ -76,7 +76,7 @@ mod tests {
         sent.map(|segment| segment.len).collect()
     }
 
-    /// Linux fills the window; RFC 1191, section 6.5, sends one segment first.
+    /// Linux fills the window; RFC 1191, section 6.4, sends one segment first.
     #[test]
     fn the_window_stays_when_a_router_reports_large_packets() {
         covers!(report_of_router_lowers_mss);

@@ -118,7 +118,7 @@ pub struct Policy {
     pub timeout_sends_one_segment: bool,
     /// After the report that packets are too big, the lost data is retransmitted as far as the
     /// window permits (Linux, `tcp_simple_retransmit`), instead of one segment before the next
-    /// acknowledgement (RFC 1191, section 6.5).
+    /// acknowledgement (RFC 1191, section 6.4).
     pub smaller_segments_fill_window: bool,
     /// A timeout clears SACK information (RFC 2018, section 8; ns-2).
     pub timeout_forgets_sacks: bool,

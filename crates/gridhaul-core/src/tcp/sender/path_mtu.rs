@@ -58,7 +58,7 @@ impl Sender {
 
     /// A router has reported segments as too big, which [`Self::divide_segments`] has marked lost.
     /// They are retransmitted now, and the window stays: no congestion has dropped them (RFC 1191,
-    /// section 6.5).
+    /// section 6.4).
     pub(crate) fn retransmit_divided(&mut self, now: Instant, params: &StackParams) {
         if self.queue.lost_bytes() == 0 {
             return;
@@ -77,7 +77,7 @@ impl Sender {
         if !params.policy.smaller_segments_fill_window
             && let Some(first) = self.queue.front()
         {
-            // RFC 1191, section 6.5: "only one segment should be retransmitted until
+            // RFC 1191, section 6.4: "only one segment should be retransmitted until
             // acknowledgements begin to arrive again".
             let alone = self.in_flight() + u64::from(first.len);
             self.window = self.window.min(u32::try_from(alone).unwrap_or(u32::MAX));

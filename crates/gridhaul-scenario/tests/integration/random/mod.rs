@@ -206,6 +206,12 @@ fn compression() -> impl Strategy<Value = Compression> {
     )
 }
 
+/// An MTU, and the response to larger packets.
+fn mtu() -> impl Strategy<Value = (Bytes, Option<PacketTooBig>)> {
+    let response = prop::sample::select(&[PacketTooBig::Icmp, PacketTooBig::BlackHole]);
+    ((1_280_u64..=65_535).prop_map(Bytes::new), option::of(response))
+}
+
 fn direction() -> BoxedStrategy<Direction> {
     let queue = prop_oneof![
         any::<u32>().prop_map(QueueLimit::Packets),
@@ -230,9 +236,7 @@ fn direction() -> BoxedStrategy<Direction> {
     let corrupt = (option::of(probability()), option::of(probability()));
     let damage = (option::of(probability()), corrupt, channel, option::of(compression()));
     let outages = prop::collection::vec(outage, 0..3);
-    let response = prop::sample::select(vec![PacketTooBig::Icmp, PacketTooBig::BlackHole]);
-    let mtu = option::of(((1_280_u64..=65_535).prop_map(Bytes::new), option::of(response)));
-    let mtu = (mtu, option::of((88_u64..=65_535).prop_map(Bytes::new)));
+    let mtu = (option::of(mtu()), option::of((88_u64..=65_535).prop_map(Bytes::new)));
     let rates = (rate(), prop::collection::vec(rate_change(), 0..3), mtu);
     // A direction with a scheduler has no queue for all packets.
     let managed = prop_oneof![
