@@ -69,8 +69,8 @@ impl Tap {
         Self { capture, addresses, headers: Vec::new() }
     }
 
-    /// Records a packet. Probes of hybrid routers and reports of ICMP belong to no flow and are left
-    /// out.
+    /// Records a packet. Probes of hybrid routers and reports of ICMP belong to no flow and are
+    /// left out.
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
         if matches!(packet.body, Body::Probe(_) | Body::PacketTooBig(_)) {
             return;

@@ -137,7 +137,8 @@ fn refused(text: &str) -> Vec<Unsupported> {
 fn reports_without_a_path_and_proxies_are_refused() {
     let one_way = reported()
         .replace("load = \"bulk\"", "load = \"bulk\"\nreverse_route = [\"bypass\"]")
-        + "\n[link.bypass]\nfrom = \"centre\"\nto = \"substation\"\nforward = { rate = \"1 Mbit/s\" }\n";
+        + "\n[link.bypass]\nfrom = \"centre\"\nto = \"substation\"\n\
+           forward = { rate = \"1 Mbit/s\" }\n";
     let keys: Vec<_> = refused(&one_way).into_iter().map(|found| found.key).collect();
     assert_eq!(keys, ["link.tunnel.forward.packet_too_big"]);
     let proxy = reported().replace("gateway = {}", "gateway.proxy.mode = \"split\"");
