@@ -278,8 +278,8 @@ impl Sender {
         }
     }
 
-    /// Passes a duplicate acknowledgement to the loss recovery. Returns its requests, of which those
-    /// for retransmissions, timing and timer are fulfilled.
+    /// Passes a duplicate acknowledgement to the loss recovery. Returns its requests, of which
+    /// those for retransmissions, timing and timer are fulfilled.
     #[inline]
     pub(super) fn notify_recovery_of_duplicate(
         &mut self,
