@@ -4,7 +4,8 @@
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::{Carrier, Delivered, other, write};
+use super::in_transit::InTransit;
+use super::{Carrier, Delivered, write};
 use crate::load::{Arrival, RequestResponse};
 
 /// Both ends of a dialogue. Either a message is in flight, or one is to be written.
@@ -13,15 +14,13 @@ pub(super) struct Dialogue {
     load: RequestResponse,
     /// The next message, and the end that writes it.
     next: Option<(FlowEnd, Arrival)>,
-    /// Delivered bytes at the `from` and at the `to` end at which the message in flight is
-    /// complete; [`u64::MAX`] at an end without one.
-    complete_at: [u64; 2],
+    in_transit: InTransit<()>,
 }
 
 impl Dialogue {
     pub(super) const fn new(load: RequestResponse) -> Self {
         let first = load.first_request();
-        Self { load, next: Some((FlowEnd::From, first)), complete_at: [u64::MAX; 2] }
+        Self { load, next: Some((FlowEnd::From, first)), in_transit: InTransit::new() }
     }
 
     /// When the next message is written; [`Instant::NEVER`] while one is in flight.
@@ -31,8 +30,8 @@ impl Dialogue {
 
     /// Delivered bytes at an end at which the message in flight is complete.
     #[inline]
-    pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
-        self.complete_at[end as usize]
+    pub(super) fn watch(&self, end: FlowEnd) -> u64 {
+        self.in_transit.watch(end)
     }
 
     /// When the request without complete response was ready; `None` during a pause.
@@ -50,7 +49,8 @@ impl Dialogue {
         let Some((end, arrival)) = self.next.take_if(|(_, arrival)| arrival.at <= now) else {
             return;
         };
-        self.complete_at[other(end) as usize] = write(carrier, end, arrival, (class, None));
+        write(carrier, end, arrival, (class, None));
+        self.in_transit.push(end, (), carrier);
     }
 
     /// More data were delivered at an end. Returns the response if it is complete now.
@@ -60,11 +60,7 @@ impl Dialogue {
         end: FlowEnd,
         carrier: &impl Carrier,
     ) -> Option<Delivered> {
-        let complete_at = &mut self.complete_at[end as usize];
-        if carrier.delivered(end) < *complete_at {
-            return None;
-        }
-        let id = std::mem::replace(complete_at, u64::MAX);
+        let (id, ()) = self.in_transit.take(end, carrier)?;
         let requested_at = self.load.requested_at();
         // The load gets the whole message at once.
         let next = match end {

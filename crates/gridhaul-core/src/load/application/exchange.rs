@@ -4,21 +4,21 @@
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::{Carrier, Delivered, other};
+use super::in_transit::InTransit;
+use super::{Carrier, Delivered};
 use crate::load::Exchange;
 
 /// Both ends of an exchange on a carrier.
 #[derive(Debug, Clone)]
 pub(super) struct ExchangePeers {
     load: Exchange,
-    /// Delivered bytes at the `from` and at the `to` end at which the data in transit are
-    /// delivered; [`u64::MAX`] at an end that awaits none.
-    complete_at: [u64; 2],
+    /// The end of the data whose delivery the next step awaits.
+    in_transit: InTransit<()>,
 }
 
 impl ExchangePeers {
     pub(super) const fn new(load: Exchange) -> Self {
-        Self { load, complete_at: [u64::MAX; 2] }
+        Self { load, in_transit: InTransit::new() }
     }
 
     pub(super) fn next_deadline(&self) -> Instant {
@@ -27,8 +27,8 @@ impl ExchangePeers {
 
     /// Delivered bytes at an end at which the data in transit are delivered.
     #[inline]
-    pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
-        self.complete_at[end as usize]
+    pub(super) fn watch(&self, end: FlowEnd) -> u64 {
+        self.in_transit.watch(end)
     }
 
     /// When the exchanges were due that are not complete.
@@ -44,7 +44,7 @@ impl ExchangePeers {
             // The arrival of an empty message could not be detected on a byte stream.
             carrier.write_stream(step.writer, step.size.get().max(1));
             if self.load.awaits_delivery() {
-                self.complete_at[other(step.writer) as usize] = carrier.written(step.writer);
+                self.in_transit.push(step.writer, (), carrier);
             }
         }
     }
@@ -56,11 +56,7 @@ impl ExchangePeers {
         end: FlowEnd,
         carrier: &impl Carrier,
     ) -> Option<Delivered> {
-        let complete_at = &mut self.complete_at[end as usize];
-        if carrier.delivered(end) < *complete_at {
-            return None;
-        }
-        let id = std::mem::replace(complete_at, u64::MAX);
+        let (id, ()) = self.in_transit.take(end, carrier)?;
         self.load.handle_delivered(now).map(|due| Delivered { id, at: due })
     }
 }

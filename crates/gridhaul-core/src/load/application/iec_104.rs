@@ -1,25 +1,23 @@
 //! IEC 60870-5-104 (`iec_104`): writes the frames of both stations, and recognises delivered ones
 //! by their position in the stream.
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::{Carrier, Delivered, other};
+use super::in_transit::InTransit;
+use super::{Carrier, Delivered};
 use crate::load::{Iec104, Iec104Frame};
 
 /// Both stations on a carrier.
 #[derive(Debug, Clone)]
 pub(super) struct Iec104Stations {
     load: Iec104,
-    /// Frames in transit of each sender, with the stream position after their last byte.
-    in_transit: [VecDeque<(u64, Iec104Frame)>; 2],
+    in_transit: InTransit<Iec104Frame>,
 }
 
 impl Iec104Stations {
     pub(super) const fn new(load: Iec104) -> Self {
-        Self { load, in_transit: [const { VecDeque::new() }; 2] }
+        Self { load, in_transit: InTransit::new() }
     }
 
     pub(super) fn next_deadline(&self) -> Instant {
@@ -29,13 +27,12 @@ impl Iec104Stations {
     /// Delivered bytes at an end at which the next frame is complete; [`u64::MAX`] without a frame.
     #[inline]
     pub(super) fn watch(&self, end: FlowEnd) -> u64 {
-        self.in_transit[other(end) as usize].front().map_or(u64::MAX, |(until, _)| *until)
+        self.in_transit.watch(end)
     }
 
     /// When the values were ready that have not been delivered.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = Instant> {
-        let in_transit = self.in_transit[FlowEnd::From as usize].iter();
-        let in_transit = in_transit.filter_map(|(_, frame)| match frame {
+        let in_transit = self.in_transit.sent_by(FlowEnd::From).filter_map(|frame| match frame {
             Iec104Frame::Values(ready) => Some(*ready),
             _ => None,
         });
@@ -48,7 +45,7 @@ impl Iec104Stations {
         }
         while let Some((sender, frame)) = self.load.poll_frame(now) {
             carrier.write_stream(sender, self.load.size(frame));
-            self.in_transit[sender as usize].push_back((carrier.written(sender), frame));
+            self.in_transit.push(sender, frame, carrier);
         }
     }
 
@@ -59,11 +56,8 @@ impl Iec104Stations {
         end: FlowEnd,
         carrier: &impl Carrier,
     ) -> Option<Delivered> {
-        let delivered = carrier.delivered(end);
         loop {
-            let in_transit = &mut self.in_transit[other(end) as usize];
-            let (id, frame) = *in_transit.front().filter(|(until, _)| *until <= delivered)?;
-            in_transit.pop_front();
+            let (id, frame) = self.in_transit.take(end, carrier)?;
             if let Some(ready) = self.load.handle_frame(now, end, frame) {
                 return Some(Delivered { id, at: ready });
             }

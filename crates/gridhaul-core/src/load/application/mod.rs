@@ -13,6 +13,7 @@ mod exchange;
 mod greedy;
 mod iec_104;
 mod in_flight;
+mod in_transit;
 mod open_loop;
 #[cfg(test)]
 mod tests;
