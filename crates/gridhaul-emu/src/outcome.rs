@@ -120,9 +120,11 @@ fn flow_row(
         metrics.push((Metric::MessagesDue, row.ready as f64));
         // TCP retransmits segments that a link has lost, so that only datagrams stay lost.
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
-        match &row.coap {
-            Some(coap) => coap.metrics(&mut metrics),
-            None => metrics
+        let messages = row.connections.as_ref().and_then(|row| row.messages.as_ref());
+        match (&row.coap, messages) {
+            (Some(coap), _) => coap.metrics(&mut metrics),
+            (None, Some(messages)) => messages.metrics(&mut metrics),
+            (None, None) => metrics
                 .extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss))),
         }
         let all_arrived = row.delays.count() == row.ready;

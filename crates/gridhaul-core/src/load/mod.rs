@@ -5,6 +5,7 @@
 //! fast as the transport accepts them, or dialogues of both ends. [`Application`] executes a
 //! demand over a [`Carrier`]: a simulated connection or a socket.
 
+mod acknowledgement_counters;
 mod application;
 mod coap;
 mod connections;
@@ -15,6 +16,7 @@ mod group_totals;
 mod handshake_times;
 mod iec_104;
 mod message_delays;
+mod message_session;
 mod on_off;
 mod on_off_periods;
 mod periodic;
@@ -29,6 +31,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::random::RandomStream;
 
+pub use acknowledgement_counters::{AcknowledgementCounters, MessageEvent};
 pub use application::{
     Application, Carrier, Delivered, InFlightMessages, Message, Outbox, Transfer,
 };
@@ -47,6 +50,7 @@ pub use group_totals::{Goodputs, InProgress, Transfers, message_loss};
 pub use handshake_times::HandshakeTimes;
 pub use iec_104::{Iec104, Iec104Frame};
 pub use message_delays::{MessageDelays, WaitingTimes};
+pub use message_session::{MessageFrame, MessageSession};
 pub use on_off::OnOff;
 pub use on_off_periods::OnOffPeriods;
 pub use periodic::Periodic;
@@ -85,6 +89,8 @@ pub enum Demand {
     Exchange(Box<Exchange>),
     /// Measured values with a window of unacknowledged frames (`iec_104`).
     Iec104(Box<Iec104>),
+    /// Messages that the receiver acknowledges (`acknowledgement`).
+    Messages(Box<MessageSession>),
 }
 
 /// Messages as fast as the transport accepts them, during on periods.
@@ -172,6 +178,20 @@ impl Demand {
             Load::Application(_) | Load::Modbus(_) | Load::Dlms(_) => {
                 Self::new(&load.plain(), start, random)
             }
+        }
+    }
+}
+
+impl Demand {
+    /// The demand of a member whose messages are acknowledged, if its flow requests this.
+    #[must_use]
+    pub fn acknowledged(self, flow: &scenario::Flow) -> Self {
+        match &self {
+            Self::Open(source) => match MessageSession::new(flow, source) {
+                Some(session) => Self::Messages(Box::new(session)),
+                None => self,
+            },
+            _ => self,
         }
     }
 }

@@ -110,6 +110,7 @@ fn with_first_message(begins: Instant, demand: &Demand, random: &mut RandomStrea
         Demand::Greedy(greedy) => greedy.periods.until(),
         Demand::Recorded => Instant::NEVER,
         Demand::Iec104(stations) => stations.first_ready(),
+        Demand::Messages(session) => session.next_ready(),
         Demand::Endless | Demand::Limited(_) | Demand::Dialogue(_) | Demand::Exchange(_) => begins,
     }
 }

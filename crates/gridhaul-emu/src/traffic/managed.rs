@@ -91,7 +91,9 @@ impl ManagedConnections {
 
     /// Payload that both applications have received.
     pub(crate) fn delivered(&self) -> u64 {
-        self.manager.delivered(FlowEnd::From) + self.manager.delivered(FlowEnd::To)
+        let of_both =
+            || self.manager.delivered(FlowEnd::From) + self.manager.delivered(FlowEnd::To);
+        self.application.delivered_payload().unwrap_or_else(of_both)
     }
 
     /// Ready times of the messages that have not been delivered.
@@ -153,7 +155,8 @@ impl ManagedConnections {
             observer.on_late(now.since(ready));
             observer.on_ready(ready);
         };
-        let mut carrier = ManagedCarrier { manager: &mut self.manager, on_ready };
+        let messages = counters.messages.as_deref_mut();
+        let mut carrier = ManagedCarrier { manager: &mut self.manager, on_ready, messages };
         self.application.handle_timeout(now, &mut carrier, &mut self.in_transit);
         let mut transport = NewestPair {
             pairs: &mut self.pairs,
@@ -164,7 +167,9 @@ impl ManagedConnections {
         };
         self.manager.poll(now, &mut transport, counters);
         for end in [FlowEnd::To, FlowEnd::From] {
-            let mut carrier = ManagedCarrier { manager: &mut self.manager, on_ready: |_| {} };
+            let messages = counters.messages.as_deref_mut();
+            let (manager, on_ready) = (&mut self.manager, |_| {});
+            let mut carrier = ManagedCarrier { manager, on_ready, messages };
             while let Some(message) =
                 self.application.poll_delivered(now, end, &mut carrier, &mut self.in_transit)
             {

@@ -83,7 +83,7 @@ impl RowTraffic {
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
             connections: flow
                 .manages_connections()
-                .then(|| ConnectionCounters::new(flow.tls.is_some())),
+                .then(|| ConnectionCounters::new(flow, warmup..end)),
             coap: flow.confirmable().map(|_| CoapCounters::new(warmup..end, flow.dtls.is_some())),
             waiting: WaitingTimes::default(),
             unsent: 0,

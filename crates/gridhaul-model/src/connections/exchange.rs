@@ -204,6 +204,7 @@ mod tests {
             resumption: TlsResumption::Never,
             reconnect: Reconnect::default(),
             is_dialogue: false,
+            has_session: false,
         };
         Exchange::new(Some(&rules), 200.0, 1.0, &StackParams::resolve(&Stack::default()))
     }

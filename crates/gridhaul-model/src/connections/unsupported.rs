@@ -20,6 +20,11 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             let reason = "the paper's equations assume open connections; use backend `model`";
             reject(format!("flow.{name}.{key}"), reason);
         }
+        if flow.acknowledges() {
+            let reason = "the equations have no acknowledgements of applications; use backend \
+                          `sim`";
+            reject(format!("flow.{name}.acknowledgement"), reason);
+        }
         if flow.accept.is_some() {
             let reason = "the equations have no queue at a server; use backend `sim`";
             reject(format!("flow.{name}.accept"), reason);

@@ -214,10 +214,12 @@ metrics! {
     MessageLoss "message_loss_ratio" "message loss" "" Flow
         "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose \
          connection failed to open. `coap`: share of the messages given up of which no copy \
-         arrived, among those acknowledged or given up. Null without messages.";
+         arrived, among those acknowledged or given up; `acknowledgement` likewise. Null without \
+         messages.";
     Acknowledged "acknowledged_count" "messages acknowledged" "" Flow
-        "Messages whose response arrived at the sender, of those due in the measured time. Only \
-         flows with `transport = \"coap\"` have this column and the next nine.";
+        "Messages whose response or acknowledgement arrived at the sender, of those due in the \
+         measured time. Only flows with `transport = \"coap\"` or `acknowledgement` have this \
+         column and the next five.";
     AcknowledgedRatio "acknowledged_ratio" "success at the sender" "" Flow
         "Share of acknowledged messages among those acknowledged or given up. A message that was \
          given up may have arrived.";
@@ -229,10 +231,15 @@ metrics! {
         "Further copies of messages that arrived at the receiver, which answers each of them; of \
          messages due in the measured time.";
     ResponseTimeMean "response_time_mean_s" "time to the response, mean" "s" Flow
-        "Time from the first transmission of a message to the arrival of its response; mean over \
-         the messages acknowledged.";
+        "Time from the first transmission of a message to the arrival of its response or \
+         acknowledgement; mean over the messages acknowledged.";
+    ConnectionsLost "connections_lost_count" "connections lost" "" Flow
+        "Connections that ended while the application used them: TCP gave up, an end reset them, \
+         or the sender aborted them to transmit a message again. Only flows with `acknowledgement` \
+         have this column.";
     DtlsHandshakes "dtls_handshakes_count" "DTLS handshakes" "" Flow
-        "DTLS handshakes completed by senders, including the warm-up.";
+        "DTLS handshakes completed by senders, including the warm-up. Only flows with \
+         `transport = \"coap\"` have this column and the next three.";
     DtlsHandshakeTime "dtls_handshake_time_mean_s" "time of a DTLS handshake, mean" "s" Flow
         "Time from the first flight of a handshake until the sender can send its message; mean.";
     DtlsHandshakeBytes "dtls_handshake_byte" "bytes of DTLS handshakes" "B" Flow
@@ -367,7 +374,8 @@ metrics! {
 impl Metric {
     /// Whether only rows of some scenarios have this column: directions that contend for a medium
     /// or mark packets, directions and flows under attack, flows with ECN, flows whose connections
-    /// open and close, flows with a distribution over their members, and flows with CoAP.
+    /// open and close, flows with a distribution over their members, and flows whose messages are
+    /// acknowledged.
     #[must_use]
     pub const fn is_of_some_rows(self) -> bool {
         matches!(
@@ -376,12 +384,15 @@ impl Metric {
         ) || self.is_of_attacks()
             || self.is_of_connections()
             || self.is_of_distributions()
+            || self.is_of_acknowledgements()
             || self.is_of_coap()
+            || matches!(self, Self::ConnectionsLost)
     }
 
-    /// Whether only flows with `transport = "coap"` have this column.
+    /// Whether only flows whose messages are acknowledged have this column: those with
+    /// `acknowledgement` or `transport = "coap"`.
     #[must_use]
-    pub const fn is_of_coap(self) -> bool {
+    pub const fn is_of_acknowledgements(self) -> bool {
         matches!(
             self,
             Self::Acknowledged
@@ -390,7 +401,15 @@ impl Metric {
                 | Self::MessageRetransmissions
                 | Self::DuplicateMessages
                 | Self::ResponseTimeMean
-                | Self::DtlsHandshakes
+        )
+    }
+
+    /// Whether only flows with `transport = "coap"` have this column.
+    #[must_use]
+    pub const fn is_of_coap(self) -> bool {
+        matches!(
+            self,
+            Self::DtlsHandshakes
                 | Self::DtlsHandshakeTime
                 | Self::DtlsHandshakeBytes
                 | Self::DtlsRetransmissions

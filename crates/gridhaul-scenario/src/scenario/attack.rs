@@ -234,6 +234,7 @@ impl FloodAttack {
             to_stack: None,
             load: Load::Burst(burst),
             deadline: None,
+            acknowledgement: None,
             connection: ConnectionPolicy::Persistent,
             tls: None,
             reconnect: None,

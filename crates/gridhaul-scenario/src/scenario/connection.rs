@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::acknowledgement::ACKNOWLEDGEMENT;
 use super::{Flow, Scenario};
 use crate::units::{Bytes, Duration, Probability};
 
@@ -130,7 +131,7 @@ pub struct AcceptLimits {
 pub const LOCAL_PORTS: u32 = 28_232;
 
 /// Keys of a flow for which its connections are managed.
-const MANAGING: [&str; 4] = ["connection", "tls", "reconnect", "accept"];
+const MANAGING: [&str; 5] = ["connection", "tls", "reconnect", "accept", ACKNOWLEDGEMENT];
 
 impl Scenario {
     /// Whether a flow manages its connections ([`Flow::manages_connections`]), or may do so at a
@@ -154,12 +155,13 @@ impl Flow {
             || self.tls.is_some()
             || self.reconnect.is_some()
             || self.accept.is_some()
+            || self.acknowledgement.is_some()
     }
 
     /// The key of the flow for which its connections are managed.
     #[must_use]
     pub const fn connection_key(&self) -> Option<&'static str> {
-        let [connection, tls, reconnect, accept] = MANAGING;
+        let [connection, tls, reconnect, accept, acknowledgement] = MANAGING;
         if !matches!(self.connection, ConnectionPolicy::Persistent) {
             Some(connection)
         } else if self.tls.is_some() {
@@ -168,6 +170,8 @@ impl Flow {
             Some(reconnect)
         } else if self.accept.is_some() {
             Some(accept)
+        } else if self.acknowledgement.is_some() {
+            Some(acknowledgement)
         } else {
             None
         }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AcceptLimits, Coap, ConnectionPolicy, Dscp, Dtls, IpVersion, Load, Reconnect, Tls};
+use super::{
+    AcceptLimits, Acknowledgement, Coap, ConnectionPolicy, Dscp, Dtls, IpVersion, Load, Reconnect,
+    Tls,
+};
 use crate::units::Duration;
 
 /// A flow of data from one node to another. Between a group and a single node it represents one
@@ -37,6 +40,10 @@ pub struct Flow {
     pub to_stack: Option<String>,
     /// Traffic of the application.
     pub load: Load,
+    /// Acknowledgements of messages by the application of the `to` end, and retransmissions by that
+    /// of the `from` end. Absent: none; TCP alone decides whether a message arrives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledgement: Option<Acknowledgement>,
     /// When connections open and close: `"persistent"`, `"per_message"`, or
     /// `{ idle_timeout = "30 s" }`.
     #[serde(default, skip_serializing_if = "ConnectionPolicy::is_default")]
@@ -45,8 +52,8 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
     /// Behaviour of a device whose connection attempt fails. Absent: pauses of 1 s, doubled up to 1
-    /// min, where connections are managed (`connection`, `tls` or `accept`); otherwise the one
-    /// connection is not opened again.
+    /// min, where connections are managed (`connection`, `tls`, `accept` or `acknowledgement`);
+    /// otherwise the one connection is not opened again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<Reconnect>,
     /// Limits of the server on new connections. Absent: none.

@@ -1,5 +1,6 @@
 //! Scenarios: TOML files that describe a network, its traffic and a run. All backends read them.
 
+mod acknowledgement;
 mod application;
 mod aqm;
 mod attack;
@@ -53,6 +54,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
+pub use acknowledgement::{Acknowledgement, RetransmitOn};
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use attack::{

@@ -227,6 +227,7 @@ impl Flow {
             local_ports: _,
             coap: _,
             dtls: _,
+            acknowledgement: _,
         } = self;
         let load = load.plain();
         let starts_at_random = match (start_spread, &*load) {

@@ -36,7 +36,8 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
         *row = matches!(flow.load, Load::Burst(_)).then(InProgress::default);
     }
     for (row, flow) in counters.connections.iter_mut().zip(scenario.flow.values()) {
-        *row = RowConnections::of(flow, members(scenario, &flow.from, &flow.to));
+        let hosts = members(scenario, &flow.from, &flow.to);
+        *row = RowConnections::of(flow, hosts, warmup..end);
     }
     for (row, flow) in counters.coap.iter_mut().zip(scenario.flow.values()) {
         *row = flow

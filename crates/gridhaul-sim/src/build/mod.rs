@@ -80,7 +80,7 @@ pub(crate) fn build(
             let (demand, start, opens) = begin(&seed, &load, &schedule);
             // A connection without a handshake does not open.
             starts.push(if opens_by_handshake(spec, &stacks) { opens } else { start });
-            let app = Application::new(demand, start, ());
+            let app = Application::new(demand.acknowledged(spec), start, ());
             let mut flow = member_flow(&seed, spec, (row as u32, route_starts), &stacks, app);
             proxies.add((flows.len() as u32, row), route_starts, || seed.isns(), &stacks);
             if backpressure && let Ends::Tcp(ends) = &mut flow.ends {

@@ -1,5 +1,7 @@
 //! Limits and counters that the members of a row share.
 
+use std::ops::Range;
+
 use gridhaul_core::load::{AcceptQueue, ConnectionCounters, LocalPorts};
 use gridhaul_scenario::scenario::{Flow, LOCAL_PORTS};
 use gridhaul_scenario::units::Instant;
@@ -16,13 +18,13 @@ pub(crate) struct RowConnections {
 impl RowConnections {
     /// The connections of a flow between this number of pairs of hosts; `None` if each member has
     /// one connection, which stays open.
-    pub(crate) fn of(flow: &Flow, hosts: u64) -> Option<Box<Self>> {
+    pub(crate) fn of(flow: &Flow, hosts: u64, measured: Range<Instant>) -> Option<Box<Self>> {
         if !flow.manages_connections() {
             return None;
         }
         let ports = LocalPorts::new(flow.local_ports.unwrap_or(LOCAL_PORTS));
         Some(Box::new(Self {
-            counters: ConnectionCounters::new(flow.tls.is_some()),
+            counters: ConnectionCounters::new(flow, measured),
             ports: vec![ports; hosts as usize],
             accept: flow.accept.as_ref().map(AcceptQueue::new),
         }))

@@ -114,9 +114,11 @@ impl RunState<'_> {
                 ends[1].receiver().delivered() + responses
             }
             Ends::Managed(managed) => {
-                let [from, to] =
-                    [FlowEnd::From, FlowEnd::To].map(|end| managed.manager.delivered(end));
-                from + to
+                let of_both = || {
+                    let delivered = |end| managed.manager.delivered(end);
+                    delivered(FlowEnd::From) + delivered(FlowEnd::To)
+                };
+                flow.app.as_ref().and_then(Application::delivered_payload).unwrap_or_else(of_both)
             }
             _ => self.counters.indirect_payload[index],
         }
@@ -256,7 +258,8 @@ fn flow_row(
             metrics.push((Metric::AlteredMessages, totals.altered as f64));
         }
         let coap = state.counters.coap[row].as_ref();
-        let (lost, of) = if coap.is_some() {
+        let acknowledged = connections.and_then(|row| row.counters.messages.as_ref());
+        let (lost, of) = if coap.is_some() || acknowledged.is_some() {
             (0, 0)
         } else if members.tcp {
             (members.undelivered.unsent, totals.due)
@@ -268,6 +271,9 @@ fn flow_row(
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         if let Some(coap) = coap {
             coap.metrics(&mut metrics);
+        }
+        if let Some(messages) = acknowledged {
+            messages.metrics(&mut metrics);
         }
         let completed = state.counters.in_progress[row].as_ref();
         let all_arrived = state.counters.delays[row].count() == totals.due;

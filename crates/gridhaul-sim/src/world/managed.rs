@@ -45,7 +45,8 @@ impl World {
         if let Flow { ends: Ends::Managed(managed), app: Some(app), .. } = flow {
             managed.manager.start();
             let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
-            let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready };
+            let messages = connections.counters.messages.as_deref_mut();
+            let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready, messages };
             app.handle_timeout(now, &mut carrier, &mut self.in_flight);
             managed.advance(now, &mut connections);
         }
@@ -68,7 +69,10 @@ impl World {
         let Flow { row, ends: Ends::Managed(managed), app: Some(app), .. } = flow else {
             return None;
         };
-        let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready: |_| {} };
+        let connections = self.counters.connections[*row as usize].as_mut();
+        let messages = connections.and_then(|row| row.counters.messages.as_deref_mut());
+        let (manager, on_ready) = (&mut managed.manager, |_| {});
+        let mut carrier = ManagedCarrier { manager, on_ready, messages };
         let message = app.poll_delivered(now, end, &mut carrier, &mut self.in_flight)?;
         let (row, ready) = (*row, message.at);
         Some(ArrivedMessage { row, flow: flow_index, ready, is_altered: false })

@@ -1,5 +1,6 @@
 //! Tests of the simulator through its interface.
 
+mod acknowledgements;
 mod aggregation;
 mod attacks;
 mod captured_windows;

@@ -26,16 +26,19 @@ pub(super) struct SweepTable<W: Write + Send> {
 impl<W: Write + Send> SweepTable<W> {
     pub(super) fn new(name: TableName, out: W, numbers: Vec<String>, scenario: &Scenario) -> Self {
         // Every row has all metrics, apart from collisions, which only shared media have, and from
-        // those of attacks, of connections that open and close, of distributions, and of CoAP.
+        // those of attacks, of connections that open and close, of distributions, and of messages
+        // that are acknowledged.
         let (has_collisions, has_attacks) =
             (!scenario.medium.is_empty(), !scenario.attack.is_empty());
         let has_connections = scenario.may_manage_connections();
-        let has_coap = scenario.may_use_coap();
+        let (has_coap, acknowledges) = (scenario.may_use_coap(), scenario.may_acknowledge());
         let has_distributions = !scenario.record.distribution.is_empty();
         let is_column = |metric: &Metric| match metric {
             Metric::Collisions => has_collisions,
             metric if metric.is_of_connections() => has_connections,
             metric if metric.is_of_coap() => has_coap,
+            metric if metric.is_of_acknowledgements() => has_coap || acknowledges,
+            Metric::ConnectionsLost => acknowledges,
             metric if metric.is_of_distributions() => has_distributions,
             metric => has_attacks || !metric.is_of_attacks(),
         };

@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
+use crate::load::MessageEvent;
+
 /// A message that an application writes to its carrier. `C` and `P` have size zero if the carrier
 /// has only one class and counts bytes without payload, as the simulator does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,4 +72,20 @@ pub trait Carrier {
 
     /// Whether the connection is established and accepts data.
     fn is_open(&self) -> bool;
+
+    /// The number of the connection that carries data, where connections follow each other and
+    /// data that one has not delivered are lost. `None` between connections, and on a carrier that
+    /// does not number them.
+    fn connection(&self) -> Option<u64> {
+        None
+    }
+
+    /// The application needs a connection, or the present one no longer.
+    fn require_connection(&mut self, _is_required: bool) {}
+
+    /// The application of the `from` end aborts the present connection.
+    fn abort(&mut self) {}
+
+    /// An event of an acknowledged message that was ready at this time.
+    fn record(&mut self, _ready: Instant, _event: MessageEvent) {}
 }

@@ -36,6 +36,14 @@ impl<T> InTransit<T> {
         self.sent[other(end) as usize].pop_front_if(|(until, _)| *until <= delivered)
     }
 
+    /// The connection has ended: its items that have not arrived are lost.
+    pub(super) fn discard_undelivered(&mut self, carrier: &impl Carrier) {
+        for end in [FlowEnd::From, FlowEnd::To] {
+            let delivered = carrier.delivered(end);
+            self.sent[other(end) as usize].retain(|(until, _)| *until <= delivered);
+        }
+    }
+
     /// The items of a sender.
     pub(super) fn sent_by(&self, sender: FlowEnd) -> impl Iterator<Item = &T> {
         self.sent[sender as usize].iter().map(|(_, item)| item)

@@ -14,6 +14,7 @@ mod greedy;
 mod iec_104;
 mod in_flight;
 mod in_transit;
+mod messages;
 mod open_loop;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use self::dialogue::Dialogue;
 use self::exchange::ExchangePeers;
 use self::greedy::GreedySender;
 use self::iec_104::Iec104Stations;
+use self::messages::MessagePeers;
 use self::open_loop::OpenLoop;
 use super::{Arrival, Demand};
 
@@ -54,6 +56,7 @@ enum Behaviour {
     Dialogue(Box<Dialogue>),
     Exchange(Box<ExchangePeers>),
     Iec104(Box<Iec104Stations>),
+    Messages(Box<MessagePeers>),
 }
 
 impl<C: Copy> Application<C> {
@@ -73,6 +76,7 @@ impl<C: Copy> Application<C> {
             Demand::Dialogue(load) => Behaviour::Dialogue(Box::new(Dialogue::new(load))),
             Demand::Exchange(load) => Behaviour::Exchange(Box::new(ExchangePeers::new(*load))),
             Demand::Iec104(load) => Behaviour::Iec104(Box::new(Iec104Stations::new(*load))),
+            Demand::Messages(load) => Behaviour::Messages(Box::new(MessagePeers::new(*load))),
         };
         Self { class, behaviour }
     }
@@ -87,6 +91,7 @@ impl<C: Copy> Application<C> {
             Behaviour::Dialogue(dialogue) => dialogue.next_deadline(),
             Behaviour::Exchange(exchange) => exchange.next_deadline(),
             Behaviour::Iec104(stations) => stations.next_deadline(),
+            Behaviour::Messages(peers) => peers.next_deadline(),
         }
     }
 
@@ -110,6 +115,7 @@ impl<C: Copy> Application<C> {
             Behaviour::Dialogue(dialogue) => dialogue.handle_timeout(now, class, carrier),
             Behaviour::Exchange(exchange) => exchange.handle_timeout(now, carrier),
             Behaviour::Iec104(stations) => stations.handle_timeout(now, carrier),
+            Behaviour::Messages(peers) => peers.handle_timeout(now, carrier),
         }
     }
 
@@ -176,6 +182,7 @@ impl<C: Copy> Application<C> {
             (Behaviour::Dialogue(dialogue), _) => dialogue.poll_delivered(now, end, carrier),
             (Behaviour::Exchange(exchange), _) => exchange.poll_delivered(now, end, carrier),
             (Behaviour::Iec104(stations), _) => stations.poll_delivered(now, end, carrier),
+            (Behaviour::Messages(peers), _) => peers.poll_delivered(now, end, carrier),
             (_, FlowEnd::To) => self.outbox_mut()?.pop(carrier.delivered(FlowEnd::To), in_flight),
             (_, FlowEnd::From) => None,
         }
@@ -195,6 +202,7 @@ impl<C: Copy> Application<C> {
             Behaviour::Dialogue(dialogue) => dialogue.watch(FlowEnd::To),
             Behaviour::Exchange(exchange) => exchange.watch(FlowEnd::To),
             Behaviour::Iec104(stations) => stations.watch(FlowEnd::To),
+            Behaviour::Messages(peers) => peers.watch(FlowEnd::To),
         }
     }
 
@@ -206,6 +214,7 @@ impl<C: Copy> Application<C> {
             Behaviour::Dialogue(dialogue) => Some(dialogue.watch(FlowEnd::From)),
             Behaviour::Exchange(exchange) => Some(exchange.watch(FlowEnd::From)),
             Behaviour::Iec104(stations) => Some(stations.watch(FlowEnd::From)),
+            Behaviour::Messages(peers) => Some(peers.watch(FlowEnd::From)),
             _ => None,
         }
     }
@@ -228,6 +237,17 @@ impl<C> Application<C> {
     #[must_use]
     pub const fn is_dialogue(&self) -> bool {
         matches!(self.behaviour, Behaviour::Dialogue(_) | Behaviour::Exchange(_))
+    }
+
+    /// Payload of acknowledged messages that has arrived, without further copies; `None` for other
+    /// loads.
+    #[must_use]
+    pub fn delivered_payload(&self) -> Option<u64> {
+        if let Behaviour::Messages(peers) = &self.behaviour {
+            Some(peers.delivered())
+        } else {
+            None
+        }
     }
 
     /// The transfer, if the application is one.
@@ -253,7 +273,8 @@ impl<C> Application<C> {
             | Behaviour::Transfer(_)
             | Behaviour::Dialogue(_)
             | Behaviour::Exchange(_)
-            | Behaviour::Iec104(_) => None,
+            | Behaviour::Iec104(_)
+            | Behaviour::Messages(_) => None,
         }
     }
 
@@ -267,7 +288,8 @@ impl<C> Application<C> {
             | Behaviour::Transfer(_)
             | Behaviour::Dialogue(_)
             | Behaviour::Exchange(_)
-            | Behaviour::Iec104(_) => None,
+            | Behaviour::Iec104(_)
+            | Behaviour::Messages(_) => None,
         }
     }
 
@@ -282,16 +304,21 @@ impl<C> Application<C> {
     /// Times at which the undelivered messages became ready; for a dialogue, the request without
     /// complete response; for exchanges, those that are not complete.
     pub fn undelivered(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
-        let (request, exchange, stations) = match &self.behaviour {
-            Behaviour::Dialogue(dialogue) => (dialogue.unanswered(), None, None),
-            Behaviour::Exchange(exchange) => (None, Some(exchange), None),
-            Behaviour::Iec104(stations) => (None, None, Some(stations)),
+        let request = match &self.behaviour {
+            Behaviour::Dialogue(dialogue) => dialogue.unanswered(),
+            _ => None,
+        };
+        let (exchange, stations, peers) = match &self.behaviour {
+            Behaviour::Exchange(exchange) => (Some(exchange), None, None),
+            Behaviour::Iec104(stations) => (None, Some(stations), None),
+            Behaviour::Messages(peers) => (None, None, Some(peers)),
             _ => (None, None, None),
         };
         let messages = self.outbox().into_iter().flat_map(|outbox| outbox.ready(in_flight));
         let exchanges = exchange.into_iter().flat_map(|exchange| exchange.incomplete());
         let values = stations.into_iter().flat_map(|stations| stations.undelivered());
-        messages.chain(request).chain(exchanges).chain(values)
+        let acknowledged = peers.into_iter().flat_map(|peers| peers.undelivered());
+        messages.chain(request).chain(exchanges).chain(values).chain(acknowledged)
     }
 }
 

@@ -24,7 +24,7 @@ use gridhaul_scenario::units::Instant;
 use self::client::{Client, Timeout};
 use self::dtls::{Flight, Handshakes};
 use self::received::{Copy, RecentMessages};
-use super::Arrival;
+use super::{Arrival, MessageEvent};
 use crate::random::RandomStream;
 
 pub use counters::CoapCounters;
@@ -183,11 +183,11 @@ impl CoapMember {
         let bytes = self.rules.response_bytes();
         self.outgoing.push_back(CoapTransmission { end: FlowEnd::To, datagram, bytes });
         if !is_first {
-            counters.on_duplicate(message.at);
+            counters.record(message.at, MessageEvent::Duplicate);
             return None;
         }
         if !self.client.on_delivered(id) {
-            counters.on_late_delivery(message.at);
+            counters.record(message.at, MessageEvent::LateDelivery);
         }
         Some(DeliveredMessage { ready: message.at, bytes: message.bytes })
     }
@@ -203,7 +203,8 @@ impl CoapMember {
             return;
         }
         if let Some(exchange) = self.client.on_response(id) {
-            counters.on_acknowledged(exchange.message.at, now.since(exchange.began));
+            let took = now.since(exchange.began);
+            counters.record(exchange.message.at, MessageEvent::Acknowledged(took));
             self.end_exchange();
         }
     }
@@ -231,12 +232,13 @@ impl CoapMember {
     fn handle_timeout(&mut self, now: Instant, counters: &mut CoapCounters) -> Option<Instant> {
         match self.client.handle_timeout(now, self.rules.coap.max_retransmit) {
             Some(Timeout::Retransmit { id, message }) => {
-                counters.on_retransmitted(message.at);
+                counters.record(message.at, MessageEvent::Retransmitted);
                 self.send_request(id, message);
                 None
             }
             Some(Timeout::GiveUp(exchange)) => {
-                counters.on_given_up(exchange.message.at, exchange.is_delivered);
+                let is_delivered = exchange.is_delivered;
+                counters.record(exchange.message.at, MessageEvent::GivenUp { is_delivered });
                 self.end_exchange();
                 (!exchange.is_delivered).then_some(exchange.message.at)
             }

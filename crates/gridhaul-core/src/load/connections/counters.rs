@@ -1,9 +1,12 @@
 //! Counters of the connections of a row of flows.
 
-use gridhaul_scenario::answer::{Metric, Metrics};
-use gridhaul_scenario::units::Duration;
+use std::ops::Range;
 
-use crate::load::{HandshakeTimes, MessageDelays};
+use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::scenario::Flow;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::load::{AcknowledgementCounters, HandshakeTimes, MessageDelays};
 
 /// Connections of a row since the start of the run, warm-up included.
 #[derive(Debug, Clone, Default)]
@@ -21,13 +24,31 @@ pub struct ConnectionCounters {
     without_port: u64,
     /// SYN segments that the server dropped because too many connections waited.
     dropped_by_server: u64,
+    /// Connections that ended while the application used them.
+    lost: u64,
+    /// Acknowledged messages; `None` for other loads.
+    pub messages: Option<Box<AcknowledgementCounters>>,
 }
 
 impl ConnectionCounters {
-    /// Counters of connections with TLS or without.
+    /// Counters of the connections of a flow, and of its acknowledged messages that are ready in
+    /// the measured time.
     #[must_use]
-    pub fn new(has_tls: bool) -> Self {
+    pub fn new(flow: &Flow, measured: Range<Instant>) -> Self {
+        let messages = || Box::new(AcknowledgementCounters::new(measured));
+        let messages = flow.acknowledges().then(messages);
+        Self { has_tls: flow.tls.is_some(), messages, ..Self::default() }
+    }
+
+    /// Counters without acknowledged messages.
+    #[cfg(test)]
+    pub(super) fn with_tls(has_tls: bool) -> Self {
         Self { has_tls, ..Self::default() }
+    }
+
+    /// A connection has ended while the application used it.
+    pub const fn on_lost(&mut self) {
+        self.lost += 1;
     }
 
     /// A connection is ready for messages, this long after the start of the attempt.
@@ -73,5 +94,8 @@ impl ConnectionCounters {
         }
         into.push((Metric::PortsExhausted, self.without_port as f64));
         into.push((Metric::SynDropped, self.dropped_by_server as f64));
+        if self.messages.is_some() {
+            into.push((Metric::ConnectionsLost, self.lost as f64));
+        }
     }
 }

@@ -17,6 +17,9 @@ pub struct ConnectionRules {
     pub reconnect: Reconnect,
     /// Whether the `to` end answers every message.
     pub is_dialogue: bool,
+    /// Whether the applications decide how long they need a connection, and what they transmit
+    /// again after one has ended.
+    pub has_session: bool,
 }
 
 impl ConnectionRules {
@@ -29,6 +32,7 @@ impl ConnectionRules {
             resumption: flow.tls.as_ref().map_or(TlsResumption::Never, |tls| tls.resumption),
             reconnect: flow.reconnect.unwrap_or_default(),
             is_dialogue: flow.load.is_dialogue(),
+            has_session: flow.acknowledges(),
         })
     }
 

@@ -123,7 +123,7 @@ impl<'a> Traffic<'a> {
                 (Some(rules), ..) => {
                     let manager =
                         ConnectionManager::new(Arc::clone(rules), seed(member, "reconnect"));
-                    let application = Application::new(demand, start, ());
+                    let application = Application::new(demand.acknowledged(flow), start, ());
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
                     let connections =
                         ManagedConnections::new((number, member), manager, application, opens);

@@ -33,6 +33,7 @@ impl Report<'_> {
         }
         self.load_of_connections(&managed, flow);
         self.connection_of_exchange(&key, flow);
+        self.acknowledgement(&key, flow);
         self.connection_without_handshake(&managed, flow);
         if self.scenario.record.events.iter().any(|logged| logged == name) {
             self.refuse(

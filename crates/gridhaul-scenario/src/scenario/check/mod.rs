@@ -1,5 +1,6 @@
 //! Consistency checks of scenarios.
 
+mod acknowledgement;
 mod aqm;
 mod attack;
 mod coap;

@@ -171,6 +171,26 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "load.iec_104 = { values = 17, every = \"0 s\", k = 4, w = 5 }",
     ),
     (
+        "acknowledgements of a byte stream, on connections for each message",
+        "load = \"bulk\"",
+        "connection = \"per_message\"\nacknowledgement = { size = \"0 B\", timeout = \"0 s\", \
+         window = 2 }\n\
+         load = \"bulk\"",
+    ),
+    (
+        "acknowledgements of a load that has answers",
+        "load = \"bulk\"",
+        "acknowledgement = { size = \"9 B\", timeout = \"1 s\", window = 0, \
+         retransmissions = 9999 }\n\
+         load.modbus = { registers = 3, every = \"1 s\" }",
+    ),
+    (
+        "acknowledgements of datagrams",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "transport = \"coap\"\nacknowledgement = { size = \"9 B\", timeout = \"1 s\" }\n\
+         load.periodic = { size = \"9 B\", every = \"1 s\" }",
+    ),
+    (
         "connections of datagrams",
         "stack = \"plain\"\nload = \"bulk\"",
         "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\ntls = {}",

@@ -2,16 +2,16 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    AcceptLimits, AlterAttack, AlteredChecksum, Application, ApplicationProfile, Aqm, Attack,
-    AttackAction, Burst, Coap, Codel, Compression, CongestionControlAlgorithm, ConnectionPolicy,
-    Crash, CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, Dlms, DropAttack, Dscp,
-    Dtls, DtlsSession, DtlsVersion, Exchange, ExchangeStep, FloodAttack, Flow, FlowEnd, FqCodel,
-    GilbertElliott, Iec104, IpVersion, Jitter, JitterShape, Link, Load, Loss, Medium, Modbus,
-    NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketTooBig,
-    PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass,
-    Profile, Proxy, ProxyMode, RateChange, Reconnect, Record, Red, Reorder, Replications,
-    RequestResponse, RouteChange, Scheduler, SchedulerClass, Shadowing, Stack, Sweep, Tdma, Tls,
-    TlsResumption, TlsVersion, Transfer, Transport, ValueRange, Values,
+    AcceptLimits, Acknowledgement, AlterAttack, AlteredChecksum, Application, ApplicationProfile,
+    Aqm, Attack, AttackAction, Burst, Coap, Codel, Compression, CongestionControlAlgorithm,
+    ConnectionPolicy, Crash, CsmaCa, CsmaStandard, DecidingMetric, DelayAttack, Direction, Dlms,
+    DropAttack, Dscp, Dtls, DtlsSession, DtlsVersion, Exchange, ExchangeStep, FloodAttack, Flow,
+    FlowEnd, FqCodel, GilbertElliott, Iec104, IpVersion, Jitter, JitterShape, Link, Load, Loss,
+    Medium, Modbus, NarrowInterval, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode,
+    PacketTooBig, PacketsWhileDown, PeriodDistribution, Periodic, Pie, Poisson, PowerLine,
+    PowerLineClass, Profile, Proxy, ProxyMode, RateChange, Reconnect, Record, Red, Reorder,
+    Replications, RequestResponse, RetransmitOn, RouteChange, Scheduler, SchedulerClass, Shadowing,
+    Stack, Sweep, Tdma, Tls, TlsResumption, TlsVersion, Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -465,6 +465,8 @@ fn flow() -> impl Strategy<Value = Flow> {
             // Requests have managed connections in one of the two directions, over a stack that
             // opens and closes them.
             let managed = turned && matches!(load, Load::RequestResponse(_));
+            // Reports over TCP with the same stack.
+            let reports = turned && matches!(load, Load::Burst(_));
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
                 from: from.into(),
@@ -475,9 +477,10 @@ fn flow() -> impl Strategy<Value = Flow> {
                     (true, false) => Transport::Echo,
                     (false, _) => Transport::Tcp,
                 },
-                stack: (!messages && !managed).then(|| "own".into()),
+                stack: (!messages && !managed && !reports).then(|| "own".into()),
                 to_stack: None,
                 load,
+                acknowledgement: (reports && routed).then(|| acknowledgement(count)),
                 connection: match (managed, routed) {
                     (false, _) => ConnectionPolicy::Persistent,
                     (true, false) => ConnectionPolicy::PerMessage,
@@ -505,6 +508,22 @@ fn flow() -> impl Strategy<Value = Flow> {
             }
         },
     )
+}
+
+fn acknowledgement(number: u32) -> Acknowledgement {
+    let is_new = number.is_multiple_of(2);
+    Acknowledgement {
+        size: Bytes::new(u64::from(number)),
+        timeout: Duration::from_nanos(u64::from(number)),
+        retransmissions: number,
+        retransmit_on: if is_new {
+            RetransmitOn::NewConnection
+        } else {
+            RetransmitOn::SameConnection
+        },
+        window: number,
+        think: Duration::from_nanos(u64::from(number % 3)),
+    }
 }
 
 fn coap(number: u32) -> Coap {

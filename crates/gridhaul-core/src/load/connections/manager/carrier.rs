@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::ConnectionManager;
-use crate::load::{Carrier, Message};
+use crate::load::{AcknowledgementCounters, Carrier, Message, MessageEvent};
 
 /// The connections of a member as one byte stream in each direction. Messages wait in the manager
 /// until a connection carries them.
@@ -16,6 +16,8 @@ pub struct ManagedCarrier<'a, R> {
     pub manager: &'a mut ConnectionManager,
     /// Called with the time at which each message of the `from` end was ready.
     pub on_ready: R,
+    /// Counters of acknowledged messages; `None` for other loads.
+    pub messages: Option<&'a mut AcknowledgementCounters>,
 }
 
 impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
@@ -59,5 +61,23 @@ impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
 
     fn is_open(&self) -> bool {
         self.manager.is_ready()
+    }
+
+    fn connection(&self) -> Option<u64> {
+        self.manager.is_ready().then_some(self.manager.ready)
+    }
+
+    fn require_connection(&mut self, is_required: bool) {
+        self.manager.is_required = is_required;
+    }
+
+    fn abort(&mut self) {
+        self.manager.aborts = true;
+    }
+
+    fn record(&mut self, ready: Instant, event: MessageEvent) {
+        if let Some(messages) = &mut self.messages {
+            messages.record(ready, event);
+        }
     }
 }

@@ -50,9 +50,27 @@ impl ConnectionManager {
         transport.close(end);
     }
 
-    /// The connection is lost: its messages that have not arrived wait for the next one.
+    /// A connection that carried messages has ended, or the device aborts it.
+    pub(super) fn lose(
+        &mut self,
+        now: Instant,
+        transport: &mut impl ConnectionTransport,
+        counters: &mut ConnectionCounters,
+    ) {
+        counters.on_lost();
+        self.fail(now, transport);
+    }
+
+    /// The connection is lost: its messages that have not arrived wait for the next one, unless
+    /// applications with a session transmit them again.
     pub(super) fn fail(&mut self, now: Instant, transport: &mut impl ConnectionTransport) {
         transport.abort(now);
+        if self.rules.has_session {
+            self.waiting = Default::default();
+            self.written = [self.delivered[1], self.delivered[0]];
+            self.pause(now);
+            return;
+        }
         for (in_transit, waiting) in self.connection.in_transit.iter_mut().zip(&mut self.waiting) {
             while let Some(message) = in_transit.pop_back() {
                 waiting.push_front(message.bytes);

@@ -74,6 +74,12 @@ pub struct ConnectionManager {
     waiting: [VecDeque<u64>; 2],
     /// Payload that each end has received completely.
     delivered: [u64; 2],
+    /// Number of connections that have become ready.
+    ready: u64,
+    /// Whether applications with a session need a connection.
+    is_required: bool,
+    /// Whether the application of the device aborts the connection.
+    aborts: bool,
     connection: CurrentConnection,
 }
 
@@ -129,6 +135,9 @@ impl ConnectionManager {
             written: [0; 2],
             waiting: Default::default(),
             delivered: [0; 2],
+            ready: 0,
+            is_required: false,
+            aborts: false,
             connection: CurrentConnection::default(),
         }
     }
@@ -174,6 +183,9 @@ impl ConnectionManager {
     ) {
         loop {
             self.take_delivered(now, transport);
+            if std::mem::take(&mut self.aborts) && self.is_ready() {
+                self.lose(now, transport, counters);
+            }
             let before = self.phase;
             match before {
                 Phase::Closed => self.open_if_wanted(now, transport, counters),
@@ -183,7 +195,7 @@ impl ConnectionManager {
                 Phase::Securing { resumed, sent } => {
                     self.advance_handshake(now, (resumed, sent), transport, counters);
                 }
-                Phase::Ready => self.advance_ready(now, transport),
+                Phase::Ready => self.advance_ready(now, transport, counters),
                 Phase::Closing => self.advance_closing(now, transport),
             }
             if !self.has_no_connection() {
@@ -223,7 +235,8 @@ impl ConnectionManager {
         counters: &mut ConnectionCounters,
     ) {
         let stays_open = self.rules.policy == ConnectionPolicy::Persistent && self.is_started;
-        if !stays_open && self.waiting.iter().all(VecDeque::is_empty) {
+        let is_required = self.is_required || !self.waiting.iter().all(VecDeque::is_empty);
+        if !stays_open && !is_required {
             return;
         }
         self.attempt_began = now;
@@ -298,16 +311,23 @@ impl ConnectionManager {
     fn become_ready(&mut self, now: Instant, counters: &mut ConnectionCounters) {
         counters.on_ready(now.since(self.attempt_began));
         self.reconnection.on_ready();
+        self.ready += 1;
         self.used_at = now;
         self.enter(Phase::Ready);
     }
 
-    fn advance_ready(&mut self, now: Instant, transport: &mut impl ConnectionTransport) {
+    fn advance_ready(
+        &mut self,
+        now: Instant,
+        transport: &mut impl ConnectionTransport,
+        counters: &mut ConnectionCounters,
+    ) {
         if self.gives_up(now, transport) {
-            self.fail(now, transport);
+            self.lose(now, transport, counters);
             return;
         }
-        let is_single = self.rules.policy == ConnectionPolicy::PerMessage;
+        let is_single =
+            self.rules.policy == ConnectionPolicy::PerMessage && !self.rules.has_session;
         for end in ENDS {
             while !(is_single && self.connection.carried[end as usize] > 0)
                 && transport.state(now, end) != EndState::Opening
@@ -332,6 +352,7 @@ impl ConnectionManager {
         let last = if self.rules.is_dialogue { FlowEnd::To } else { FlowEnd::From };
         match self.rules.policy {
             ConnectionPolicy::Persistent => false,
+            ConnectionPolicy::PerMessage if self.rules.has_session => self.is_idle(),
             ConnectionPolicy::PerMessage => {
                 let is_carried = self.connection.carried[last as usize] > 0;
                 // A device without a response closes as soon as it has written its message.
@@ -348,6 +369,9 @@ impl ConnectionManager {
     /// Whether no message is in transit. A response is in preparation as long as it is missing.
     fn is_idle(&self) -> bool {
         let connection = &self.connection;
+        if self.is_required {
+            return false;
+        }
         let is_answered = !self.rules.is_dialogue || connection.carried[1] >= connection.carried[0];
         is_answered && connection.in_transit.iter().all(VecDeque::is_empty)
     }

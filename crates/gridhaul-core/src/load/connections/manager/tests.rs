@@ -118,11 +118,12 @@ impl Member {
             tls: tls.map(TlsFlights::of),
             reconnect,
             is_dialogue: false,
+            has_session: false,
         };
         let random = RandomStream::named(1, 0, "f", 0, "reconnect");
         Self {
             manager: ConnectionManager::new(Arc::new(rules), random),
-            counters: ConnectionCounters::new(tls.is_some()),
+            counters: ConnectionCounters::with_tls(tls.is_some()),
             path: Path::default(),
             arrived: Vec::new(),
         }
@@ -134,7 +135,8 @@ impl Member {
             let now = Instant::ZERO + Duration::from_millis(millis);
             for at in messages.iter().filter(|at| **at == millis) {
                 let at = Instant::ZERO + Duration::from_millis(*at);
-                let mut carrier = ManagedCarrier { manager: &mut self.manager, on_ready: |_| {} };
+                let (manager, on_ready) = (&mut self.manager, |_| {});
+                let mut carrier = ManagedCarrier { manager, on_ready, messages: None };
                 let id = carrier.written(FlowEnd::From) + 100;
                 let message = Message { id, class: (), at, bytes: 100, payload: None };
                 carrier.write(FlowEnd::From, message);
