@@ -212,29 +212,39 @@ impl Sender {
     #[inline]
     fn remove_unsacked(&mut self, ack: u64) -> Removed {
         assert!(ack <= self.next, "only sent data is acknowledged");
+        let Some(sent) = self.queue.acknowledge_first(ack) else {
+            return self.remove_several(ack);
+        };
         let mut removed = Removed::default();
-        if let Some(sent) = self.queue.acknowledge_first(ack) {
-            removed.add(&sent);
-        } else {
-            self.queue.acknowledge(ack, |sent| removed.add(sent));
-        }
+        removed.add(&sent);
         removed
     }
 
-    /// A full segment of new data, if the windows allow it and it is not the last before FIN.
-    /// `None` where the general path decides.
+    /// [`Self::remove_unsacked`] for several segments, or a part of one.
+    #[inline(never)]
+    fn remove_several(&mut self, ack: u64) -> Removed {
+        let mut removed = Removed::default();
+        self.queue.acknowledge(ack, |sent| removed.add(sent));
+        removed
+    }
+
+    /// Whether a full segment of new data is sent next: the windows allow it, and it is not the last
+    /// before FIN. Otherwise the general path decides.
     #[inline]
-    pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+    pub(super) fn may_send_common_segment(&self, params: &StackParams) -> bool {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
-        let may_send = self.is_in_common_state()
+        self.next + mss <= self.written - u64::from(self.closed)
+            && self.is_in_common_state()
             && (out == 0 || out + mss <= u64::from(self.window))
             && self.duplicates == 0
             && self.queue.has_no_sacked_or_lost()
-            && self.next + mss <= self.written - u64::from(self.closed)
-            && self.next + mss <= self.edge();
-        if !may_send {
-            return None;
-        }
+            && self.next + mss <= self.edge()
+    }
+
+    /// Sends the segment that [`Self::may_send_common_segment`] allows.
+    #[inline]
+    pub(super) fn send_common_segment(&mut self, now: Instant, params: &StackParams) -> SendRange {
+        let (out, mss) = (self.next - self.una, u64::from(params.mss));
         if out == 0 {
             self.begin_flight(now, params);
         }
@@ -258,8 +268,9 @@ impl Sender {
             self.postpone_tail_loss_probe(now, params);
             self.note_cwnd_usage(now, full, params);
         }
-        self.flags.set(Flag::WindowFilled, full && self.has_full_segment(params));
-        Some(range)
+        let filled = full && self.has_full_segment(params) || self.next >= self.end();
+        self.flags.set(Flag::WindowFilled, filled);
+        range
     }
 
     /// Whether another full segment is written and within the peer's window.
@@ -269,8 +280,8 @@ impl Sender {
         end <= self.written.min(self.una + u64::from(self.peer_window))
     }
 
-    /// Whether the congestion window is full after the last segment, so that no segment can be sent
-    /// now. False where that is not known.
+    /// Whether the last segment has filled the congestion window or was the last one of the data, so
+    /// that no segment can be sent now. False where that is not known.
     #[inline]
     pub(crate) const fn has_filled_window(&self) -> bool {
         self.flags.has(Flag::WindowFilled) && !self.flags.has(Flag::Closing)

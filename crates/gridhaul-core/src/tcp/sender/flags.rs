@@ -5,7 +5,8 @@
 pub(super) enum Flag {
     /// The congestion control uses pacing.
     Paced = 1,
-    /// The last segment has filled the congestion window: another poll would return `None`.
+    /// The last segment has filled the congestion window, or all data is sent: another poll would
+    /// return `None`.
     WindowFilled = 2,
     /// The stack uses the common path (`common_path.rs`).
     CommonPath = 4,

@@ -37,6 +37,7 @@ impl AckedSegments {
 impl Sender {
     /// Measures round trips by an acknowledgement of new data, for the RTO and for the congestion
     /// control.
+    #[inline(always)]
     pub(super) fn measure_acked(
         &mut self,
         acked_segments: &AckedSegments,

@@ -15,11 +15,11 @@ impl Sender {
             self.flags.set(Flag::WindowFilled, false);
             return self.send_tail_loss_probe(now, params);
         }
+        if self.may_send_common_segment(params) {
+            return Some(self.send_common_segment(now, params));
+        }
         if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(now, params)) {
             return None;
-        }
-        if let Some(range) = self.poll_common(now, params) {
-            return Some(range);
         }
         self.poll_general(now, params)
     }
@@ -177,10 +177,9 @@ impl Sender {
         let range = SendRange { start: self.next, len };
         self.note_sent(now, range, params);
         self.note_cwnd_usage(now, full, params);
-        let filled = full
-            && self.is_limited_by_outstanding_data()
-            && self.queue.has_no_sacked_or_lost()
-            && self.has_full_segment(params);
+        let limited =
+            full && self.is_limited_by_outstanding_data() && self.has_full_segment(params);
+        let filled = (limited || self.next >= end) && self.queue.has_no_sacked_or_lost();
         self.flags.set(Flag::WindowFilled, filled);
         if self.next >= end && self.optional.rate().is_some() {
             let in_flight = self.in_flight();
