@@ -34,6 +34,7 @@ pub const fn tcp_sysctls(stack: &StackParams) -> TcpSysctls {
         sack: stack.sack,
         timestamps: stack.timestamps,
         ecn: stack.ecn,
+        mtu_probing: stack.mtu_probing,
         slow_start_after_idle: stack.restart_after_idle,
         reordering: stack.dupthresh,
     }

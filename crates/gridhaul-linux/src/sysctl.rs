@@ -14,6 +14,9 @@ pub struct TcpSysctls {
     /// Whether connections request explicit congestion notification (`tcp_ecn` 1); otherwise they
     /// accept it only (2, the default).
     pub ecn: bool,
+    /// Whether the segment size decreases when repeated timeouts show a black hole
+    /// (`tcp_mtu_probing` 1); otherwise it stays (0, the default).
+    pub mtu_probing: bool,
     /// Whether the congestion window is reduced after an idle time (`tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
     /// Duplicate acknowledgements that indicate a loss (`tcp_reordering`).
@@ -30,6 +33,7 @@ impl TcpSysctls {
         set_sysctl("ipv4/tcp_sack", flag(self.sack))?;
         set_sysctl("ipv4/tcp_timestamps", flag(self.timestamps))?;
         set_sysctl("ipv4/tcp_ecn", if self.ecn { "1" } else { "2" })?;
+        set_sysctl("ipv4/tcp_mtu_probing", flag(self.mtu_probing))?;
         set_sysctl("ipv4/tcp_slow_start_after_idle", flag(self.slow_start_after_idle))?;
         set_sysctl("ipv4/tcp_reordering", &self.reordering.to_string())
     }

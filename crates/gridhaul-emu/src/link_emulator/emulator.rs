@@ -8,7 +8,7 @@ use gridhaul_core::link::{
     EcnCodePoint, LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, PathCounters,
     TimedLinks,
 };
-use gridhaul_core::wire::mark_congestion;
+use gridhaul_core::wire::{clamp_mss, mark_congestion, reported_mtu};
 use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::{Direction, Hop, PacketsWhileDown, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -39,6 +39,8 @@ pub(crate) struct Emulator<'a> {
     /// Identification of the last datagram of each flow of which a fragment was lost.
     lost_datagrams: BTreeMap<u64, u32>,
     lateness: Lateness,
+    /// MTUs of the links whose reports never arrive.
+    black_holes: Vec<u32>,
     /// Counts the packets for other threads, if they read the counts.
     forwarded: Option<&'a ForwardedCounter>,
     /// Whether the daemons of the proxies run.
@@ -136,6 +138,7 @@ impl<'a> Emulator<'a> {
             lost: Vec::new(),
             lost_datagrams: BTreeMap::new(),
             lateness: Lateness::new(),
+            black_holes: plan.black_holes().collect(),
             forwarded: None,
             bridges: None,
             recorder: Recorder::new(&plan.directions, interval),
@@ -233,6 +236,12 @@ impl<'a> Emulator<'a> {
 
     /// A packet leaves a node for a link. A packet that belongs to no flow is dropped.
     fn enter(&mut self, port: usize, packet: &[u8], now: Instant) {
+        if !self.black_holes.is_empty()
+            && reported_mtu(packet).is_some_and(|mtu| self.black_holes.contains(&mtu))
+        {
+            // A firewall drops the report.
+            return;
+        }
         let Some((header, direction)) = self.direction_of(port, packet) else { return };
         let bytes = packet.len() as u32;
         let flow = usize::from(header.to.flow);
@@ -244,6 +253,9 @@ impl<'a> Emulator<'a> {
             capture.on_offered(now, packet);
         }
         let stored = self.packets.insert(header, packet);
+        if let Some(limit) = self.plan.ports[port].mss_clamp {
+            clamp_mss(self.packets.get_mut(stored.index).1, limit);
+        }
         if self.links.offer(now, direction, bytes, stored).is_err() {
             self.record_loss(stored.index, LossCause::Queue, now);
             self.packets.release(stored.index);

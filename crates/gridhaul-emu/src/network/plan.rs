@@ -5,7 +5,7 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_data::link_trace;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Directions, Hop, Scenario, Transport};
+use gridhaul_scenario::scenario::{Directions, Hop, PacketTooBig, Scenario, Transport};
 
 use super::address::{Address, FlowEnd};
 use super::flow_layout::FlowLayout;
@@ -59,6 +59,10 @@ impl NetworkPlan {
                 ports.push(LinkDevice {
                     node: node(at),
                     mtu: mtu.and_then(|mtu| u32::try_from(mtu.get()).ok()),
+                    packet_too_big: direction.and_then(|direction| direction.packet_too_big),
+                    mss_clamp: direction
+                        .and_then(|direction| direction.mss_clamp)
+                        .map(|clamp| u16::try_from(clamp.get()).unwrap_or(u16::MAX)),
                     link: name.clone(),
                     device: format!("link{index}"),
                     leads: direction.map(|_| Hop { link: index, forward }),
@@ -116,6 +120,12 @@ impl NetworkPlan {
     /// The proxy that bridges a device, if any. Such a device carries Ethernet frames.
     pub(crate) fn proxy_at(&self, port: usize) -> Option<usize> {
         self.proxies.iter().position(|proxy| proxy.ports.contains(&port))
+    }
+
+    /// MTUs of the links that are black holes.
+    pub(crate) fn black_holes(&self) -> impl Iterator<Item = u32> {
+        let is_hole = |port: &&LinkDevice| port.packet_too_big == Some(PacketTooBig::BlackHole);
+        self.ports.iter().filter(is_hole).filter_map(|port| port.mtu)
     }
 
     /// The devices at both ends of a flow: where frames from `from` to `to` enter the first link

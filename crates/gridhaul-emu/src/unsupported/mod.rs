@@ -4,12 +4,15 @@ mod aggregator;
 mod proxy;
 mod stack;
 
-use gridhaul_core::tcp::{StackParams, ecn_through_proxies, oversized_segments};
+use gridhaul_core::tcp::{
+    StackParams, discovers_path_mtu, ecn_through_proxies, oversized_segments,
+};
 use gridhaul_scenario::backend::{Unsupported, attacks};
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
+    CongestionControlAlgorithm, Flow, IpVersion, Load, PacketTooBig, ProxyMode, Scenario, Shaper,
+    Transport,
 };
-use gridhaul_scenario::units::BitRate;
+use gridhaul_scenario::units::{BitRate, Bytes};
 
 use crate::kernel_congestion_control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
@@ -73,8 +76,8 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
              links, or the proxies",
         );
     }
-    for key in path_mtu_keys(scenario) {
-        reject(key, "the emulator has no path-MTU discovery yet; use backend `sim`");
+    for (key, reason) in path_mtu(scenario, has_proxy) {
+        reject(key, reason);
     }
     let refused = oversized_segments(scenario).into_iter().chain(ecn_through_proxies(scenario));
     for Unsupported { key, reason } in refused {
@@ -126,24 +129,58 @@ pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupporte
     unsupported
 }
 
-/// The keys of path-MTU discovery and of MSS clamping.
-fn path_mtu_keys(scenario: &Scenario) -> Vec<String> {
-    let mut keys = Vec::new();
-    for (name, link) in &scenario.link {
-        let sides = [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)];
-        for (side, direction) in sides {
-            let Some(direction) = direction else { continue };
-            let given = [
-                ("packet_too_big", direction.packet_too_big.is_some()),
-                ("mss_clamp", direction.mss_clamp.is_some()),
-            ];
-            let given = given.into_iter().filter(|(_, is_given)| *is_given);
-            keys.extend(given.map(|(key, _)| format!("link.{name}.{side}.{key}")));
+/// Linux, `net.ipv4.route.min_pmtu`.
+const REPORTED_MTU_MIN: Bytes = Bytes::new(552);
+
+/// Links with path-MTU discovery or MSS clamping that the emulator does not support.
+fn path_mtu(scenario: &Scenario, has_proxy: bool) -> Vec<(String, &'static str)> {
+    let mut unsupported = Vec::new();
+    let directions = || {
+        scenario.link.iter().flat_map(|(name, link)| {
+            let sides = [("forward", link.forward()), ("reverse", link.reverse())];
+            sides.into_iter().filter_map(move |(side, direction)| Some((name, side, direction?)))
+        })
+    };
+    let with_reports: Vec<_> = directions()
+        .filter(|(.., direction)| direction.packet_too_big == Some(PacketTooBig::Icmp))
+        .filter_map(|(.., direction)| direction.mtu)
+        .collect();
+    for (name, flow) in scenario.flow.iter().filter(|(_, flow)| flow.ip == IpVersion::V6) {
+        if flow.transport == Transport::Tcp
+            && !with_reports.is_empty()
+            && discovers_path_mtu(scenario, name)
+        {
+            unsupported.push((
+                format!("flow.{name}.ip"),
+                "nodes between the ends have no IPv6 address from which they could report an MTU; \
+                 use backend `sim`, or write a smaller `mss` in the stack",
+            ));
         }
     }
-    let probing = scenario.stack.iter().filter(|(_, stack)| stack.mtu_probing == Some(true));
-    keys.extend(probing.map(|(name, _)| format!("stack.{name}.mtu_probing")));
-    keys
+    for (name, side, direction) in directions() {
+        let reports = direction.packet_too_big == Some(PacketTooBig::Icmp);
+        if reports && direction.mtu.is_some_and(|mtu| mtu < REPORTED_MTU_MIN) {
+            unsupported.push((
+                format!("link.{name}.{side}.mtu"),
+                "a kernel accepts no MTU below 552 B from a report; use backend `sim`",
+            ));
+        }
+        let is_hole = direction.packet_too_big == Some(PacketTooBig::BlackHole);
+        if is_hole && direction.mtu.is_some_and(|mtu| with_reports.contains(&mtu)) {
+            unsupported.push((
+                format!("link.{name}.{side}.packet_too_big"),
+                "another link with this MTU has \"icmp\", and reports name no link: give both \
+                 links different MTUs",
+            ));
+        }
+        if direction.mss_clamp.is_some() && has_proxy {
+            unsupported.push((
+                format!("link.{name}.{side}.mss_clamp"),
+                "proxies keep the segment size of the hosts; remove this key, or the proxies",
+            ));
+        }
+    }
+    unsupported
 }
 
 /// Names of the stacks of upstream connections.
@@ -243,13 +280,15 @@ fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
                     .to_owned(),
             });
         }
-        let StackParams { sack, timestamps, ecn, restart_after_idle, dupthresh, .. } = params;
-        let shared = (sack, timestamps, ecn, restart_after_idle, dupthresh);
+        let StackParams { sack, timestamps, ecn, mtu_probing, .. } = params;
+        let StackParams { restart_after_idle, dupthresh, .. } = params;
+        let shared = (sack, timestamps, ecn, mtu_probing, restart_after_idle, dupthresh);
         if *first.get_or_insert(shared) != shared {
             return Some(Unsupported {
                 key: format!("flow.{name}.stack"),
-                reason: "`sack`, `timestamps`, `ecn`, `restart_after_idle` and `dupthresh` are \
-                     settings of a whole kernel: make them the same in all stacks"
+                reason: "`sack`, `timestamps`, `ecn`, `mtu_probing`, `restart_after_idle` and \
+                         `dupthresh` are settings of a whole kernel: make them the same in all \
+                         stacks"
                     .to_owned(),
             });
         }

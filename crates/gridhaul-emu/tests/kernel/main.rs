@@ -13,6 +13,7 @@ mod load;
 mod medium;
 #[path = "../pair/mod.rs"]
 mod pair;
+mod path_mtu;
 mod proxy;
 mod relay;
 mod router;

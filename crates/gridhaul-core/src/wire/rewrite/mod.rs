@@ -1,11 +1,13 @@
 //! In-place changes of a packet, with incremental checksum updates (RFC 1624).
 
 mod congestion_mark;
+mod mss_clamp;
 
 use super::options::{NO_OPERATION, OPTIONS_MAX, RawOptions};
 use super::{IpPacket, TCP, TcpHeader, Transport, UDP, UdpPacket, WireError, checksum};
 
 pub use congestion_mark::mark_congestion;
+pub use mss_clamp::clamp_mss;
 
 /// A TCP segment or UDP datagram whose fields are changed in place, as by a proxy or an address
 /// translator. The checksum is updated with each change: a correct one stays correct, a wrong one
