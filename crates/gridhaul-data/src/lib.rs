@@ -1,9 +1,12 @@
-//! Data files of scenarios and answers: recorded traces, traces of links, series in Parquet and
+//! Data files of scenarios and answers: recorded traces, traces of links and
+//! distributions of their quality, series in Parquet and
 //! captures in pcapng. Parsing a scenario opens none of them; [`trace::load_scenario`] and
 //! [`trace::check`] do.
 
 #![forbid(unsafe_code)]
 
+pub mod link_quality;
+mod link_table;
 pub mod link_trace;
 pub mod pcapng;
 #[cfg(feature = "parquet")]

@@ -194,6 +194,7 @@ impl Ends {
             client_certificate: case.has_client_certificate.then(|| bytes(self.client.certificate)),
             resumption: if case.resumes { TlsResumption::AfterFirst } else { TlsResumption::Never },
             ticket: bytes(SESSION_ID),
+            early_data: false,
             flights: None,
         })
     }

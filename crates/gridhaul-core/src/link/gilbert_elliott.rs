@@ -13,6 +13,8 @@ pub(super) struct GilbertElliott {
     steps: Steps,
     loss_good: Threshold,
     loss_bad: Threshold,
+    /// Additional delay in the bad state.
+    delay_bad: Duration,
     /// State transitions and losses have separate streams: a changed loss does not change the
     /// states.
     transitions: RandomStream,
@@ -63,6 +65,7 @@ impl GilbertElliott {
             steps,
             loss_good: channel.loss_good.into(),
             loss_bad: channel.loss_bad.into(),
+            delay_bad: channel.delay_bad,
             transitions,
             losses,
         }
@@ -97,6 +100,11 @@ impl GilbertElliott {
         let loss = if self.bad { self.loss_bad } else { self.loss_good };
         self.losses.occurs(loss)
     }
+
+    /// Additional delay of the packet of the latest call of [`loses`](Self::loses).
+    pub(super) const fn delay(&self) -> Duration {
+        if self.bad { self.delay_bad } else { Duration::ZERO }
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +121,7 @@ mod tests {
             bad_to_good: Some(p(to_good)),
             loss_good: p(good),
             loss_bad: p(bad),
+            delay_bad: Duration::ZERO,
         };
         let random = |purpose| RandomStream::named(11, 0, "ge", 0, purpose);
         GilbertElliott::new(&channel, random("state"), random("loss"))
@@ -170,6 +179,7 @@ mod tests {
             bad_to_good: Some(p(0.01)),
             loss_good: p(0.0),
             loss_bad: p(1.0),
+            delay_bad: Duration::ZERO,
         };
         let first_lost = |seed| {
             let random = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
@@ -195,6 +205,7 @@ mod tests {
             bad_to_good: None,
             loss_good: Probability::new(loss_good).unwrap(),
             loss_bad: Probability::new(loss_bad).unwrap(),
+            delay_bad: Duration::ZERO,
         };
         let random = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
         GilbertElliott::new(&channel, random("state"), random("loss"))

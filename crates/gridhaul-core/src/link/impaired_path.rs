@@ -9,7 +9,9 @@ use super::attack::{AttackedPacket, Attacks};
 use super::change::Failures;
 use super::drx::Drx;
 use super::impairments::{ImpairedPacket, Impairments, Sent};
+use super::loss::Loss;
 use super::medium::MediumAccess;
+use super::radio::Radio;
 use super::scheduler::Scheduler;
 use super::shaper::Shaper;
 use super::variable_quality::VariableQuality;
@@ -32,6 +34,8 @@ pub(super) struct ImpairedPath<P> {
     pub(super) rate: Option<VariableRate>,
     /// Discontinuous reception of the receiving device.
     pub(super) drx: Option<Drx>,
+    /// Blocks and grants of a radio interface.
+    radio: Option<Box<Radio>>,
     /// `None` for a direction without a trace of delays and losses.
     pub(super) quality: Option<Box<VariableQuality>>,
     /// Failures that a caller has caused during the run (`change`).
@@ -63,7 +67,9 @@ impl<P: LinkPayload> ImpairedPath<P> {
             && direction.active_shaper().is_none()
             && direction.compression.is_none()
             && direction.rate_change.is_empty()
-            && direction.drx.is_none();
+            && direction.drx.is_none()
+            && direction.radio.is_none()
+            && !Loss::delays(direction.loss.as_ref());
         (!plain).then(|| Box::new(Self::of(direction, access, random)))
     }
 
@@ -89,6 +95,7 @@ impl<P: LinkPayload> ImpairedPath<P> {
             shaper: Shaper::new(direction).map(Box::new),
             rate: VariableRate::of_changes(direction),
             drx: direction.drx.map(|keys| Drx::new(keys, random)),
+            radio: direction.radio.map(|keys| Box::new(Radio::new(&keys, random))),
             quality: None,
             failures: Failures::default(),
             attacks: Attacks::default(),
@@ -99,7 +106,9 @@ impl<P: LinkPayload> ImpairedPath<P> {
     pub(super) fn note_paired_use(&mut self, now: Instant, free_at: Instant) {
         self.impairments.note_paired_use(now);
         let Some(drx) = &mut self.drx else { return };
-        let start = self.impairments.outages.release(drx.wake(now).max(free_at));
+        let woken = drx.wake(now).max(free_at);
+        let start = self.radio.as_ref().map_or(woken, |radio| radio.start_of_slot(woken));
+        let start = self.impairments.outages.release(start);
         if let Discipline::Dequeue(stored) = &mut self.discipline
             && start < stored.next_dequeue()
         {
@@ -113,10 +122,11 @@ impl<P: LinkPayload> ImpairedPath<P> {
         match &self.rate {
             Some(VariableRate::Opportunities(opportunities)) => opportunities.start_of_arrival(now),
             Some(VariableRate::Changes(_)) | None => {
-                let start = match &self.drx {
-                    Some(drx) if free_at <= now => drx.start(now),
-                    _ => free_at.max(now),
-                };
+                if free_at > now {
+                    return self.impairments.outages.release(free_at);
+                }
+                let start = self.drx.as_ref().map_or(now, |drx| drx.start(now));
+                let start = self.radio.as_ref().map_or(start, |radio| radio.start(start));
                 self.impairments.outages.release(start)
             }
         }
@@ -361,7 +371,13 @@ impl<P: LinkPayload> LinkDirection<P> {
             drx.note_reception(sent);
         }
         let mut lost = self.loss.loses(sent);
-        let mut delay = self.delay;
+        let mut delay = self.delay + self.loss.delay();
+        if let Some(radio) = &mut impaired.radio {
+            let carried = radio.carry(&impaired.impairments.outages, started, sent);
+            lost |= carried.lost;
+            delay += carried.received.since(sent);
+            self.transmitter.occupy_until(sent + carried.repetitions);
+        }
         if let Some(quality) = &mut impaired.quality {
             lost |= quality.loses(sent);
             delay += quality.delay(sent);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario;
-use gridhaul_scenario::units::{Instant, Probability};
+use gridhaul_scenario::units::{Duration, Instant, Probability};
 
 use super::LinkRandomStreams;
 use super::gilbert_elliott::GilbertElliott;
@@ -77,6 +77,27 @@ impl Loss {
             Self::None => false,
             Self::Bernoulli(trial) => trial.sample(),
             Self::Other(loss) => loss.loses(sent),
+        }
+    }
+}
+
+impl Loss {
+    /// Whether the process delays packets as well, so that the direction is not plain.
+    pub(super) const fn delays(loss: Option<&scenario::Loss>) -> bool {
+        match loss {
+            Some(scenario::Loss::GilbertElliott(channel)) => !channel.delay_bad.is_zero(),
+            Some(scenario::Loss::Bernoulli(_) | scenario::Loss::Packets(_)) | None => false,
+        }
+    }
+
+    /// Additional delay of the packet of the latest call of [`loses`](Self::loses).
+    pub(super) fn delay(&self) -> Duration {
+        match self {
+            Self::Other(loss) => match &**loss {
+                OtherLoss::GilbertElliott(channel) => channel.delay(),
+                OtherLoss::Listed(_) => Duration::ZERO,
+            },
+            Self::None | Self::Bernoulli(_) => Duration::ZERO,
         }
     }
 }

@@ -5,45 +5,49 @@
 mod csv;
 mod mahimahi;
 
-use std::fs;
 use std::path::Path;
 
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Diagnostic, Directions, LinkTrace, LinkTraceContent, Scenario};
+use gridhaul_scenario::scenario::{
+    Diagnostic, Directions, LinkFiles, LinkTrace, LinkTraceContent, Scenario,
+};
 
+use crate::link_quality;
+use crate::link_table::text_of;
 use crate::trace::TraceError;
-use crate::trace::error::{RowError, of_file, unreadable_file};
 
-/// Largest size of a file in bytes: about five million delivery opportunities.
-const SIZE_MAX: u64 = 64 << 20;
-
-/// The directions of a scenario with the traces of its links.
+/// The directions of a scenario with the traces and the qualities of its links.
 ///
 /// # Errors
-/// A trace cannot be read.
+/// A file cannot be read.
 pub fn directions(scenario: &Scenario) -> Result<Directions, RunError> {
-    if !scenario.has_link_trace() {
+    if !scenario.has_link_file() {
         return Ok(Directions::new(scenario));
     }
     let mut known: Vec<(&LinkTrace, LinkTraceContent)> = Vec::new();
-    let mut traces = Vec::new();
+    let mut files = LinkFiles::default();
     for keys in Directions::keys(scenario) {
-        let Some(trace) = &keys.trace else {
-            traces.push(None);
-            continue;
+        let trace = match &keys.trace {
+            None => None,
+            Some(trace) => Some(match known.iter().find(|(other, _)| *other == trace) {
+                Some((_, content)) => content.clone(),
+                None => {
+                    let content = read(scenario, trace).map_err(invalid)?;
+                    known.push((trace, content.clone()));
+                    content
+                }
+            }),
         };
-        let content = match known.iter().find(|(other, _)| *other == trace) {
-            Some((_, content)) => content.clone(),
-            None => {
-                let content = read(scenario, trace);
-                let content = content.map_err(|error| RunError::Invalid(error.to_string()))?;
-                known.push((trace, content.clone()));
-                content
-            }
-        };
-        traces.push(Some(content));
+        files.traces.push(trace);
+        let quality = link_quality::read(scenario, keys).transpose().map_err(invalid)?;
+        files.qualities.push(quality);
     }
-    Ok(Directions::with_traces(scenario, traces))
+    Ok(Directions::with_files(scenario, files))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn invalid(error: TraceError) -> RunError {
+    RunError::Invalid(error.to_string())
 }
 
 /// Reads the trace of a direction.
@@ -53,7 +57,7 @@ pub fn directions(scenario: &Scenario) -> Result<Directions, RunError> {
 pub fn read(scenario: &Scenario, trace: &LinkTrace) -> Result<LinkTraceContent, TraceError> {
     let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());
     let path = folder.join(trace.file());
-    let content = text_of(&path).and_then(|text| match trace {
+    let content = text_of(&path, "name a text file with a trace").and_then(|text| match trace {
         LinkTrace::Mahimahi(keys) => mahimahi::parse(&text, keys.repeat),
         LinkTrace::Steps(keys) => csv::parse(&text, keys.every),
     });
@@ -71,27 +75,5 @@ pub(crate) fn diagnostics(scenario: &Scenario) -> impl Iterator<Item = Diagnosti
         let error = read(scenario, trace).err()?;
         let key = format!("{key}.trace.{}", trace.file_key());
         Some(Diagnostic::new(key, error.message(), error.remedy()))
-    })
-}
-
-fn text_of(path: &Path) -> Result<String, RowError> {
-    let unreadable = |error| unreadable_file(&error, "name a text file with a trace");
-    let metadata = path.metadata().map_err(unreadable)?;
-    // Reading a device or a pipe may never end.
-    if !metadata.is_file() {
-        return Err(of_file("this is not a regular file", "name a text file with a trace"));
-    }
-    if metadata.len() > SIZE_MAX {
-        let message = format!("this file is larger than {} MiB", SIZE_MAX >> 20);
-        return Err(of_file(message, "shorten the trace: it starts again at its end"));
-    }
-    let bytes = fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-        of_file(
-            format!("this is not a text file: line {line} is not valid UTF-8"),
-            "save the trace as text; decompress compressed files first",
-        )
     })
 }

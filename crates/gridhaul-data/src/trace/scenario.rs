@@ -8,7 +8,7 @@ use gridhaul_scenario::scenario::{
 };
 
 use super::{TraceError, TraceLimits, TraceReader};
-use crate::link_trace;
+use crate::{link_quality, link_trace};
 
 /// Reads a scenario file as [`Scenario::load`] does, then opens its traces as [`check`] does.
 ///
@@ -22,7 +22,7 @@ pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
 }
 
 /// Opens the traces of all flows, at all points of a sweep, and reads the first row of each, and
-/// reads the traces of all links.
+/// reads the traces and qualities of all links.
 ///
 /// # Errors
 /// All traces that cannot be read, without locations in the scenario file.
@@ -62,7 +62,7 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for ScenarioPoint { scenario: here, .. } in all {
         // The checks of a trace depend on its flow, so each distinct flow is checked once, and each
-        // distinct trace of a link.
+        // distinct file of a link.
         let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
         let checks = traced.map(|(name, flow)| {
             let limits = (
@@ -73,8 +73,11 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
             format!("{name} {limits:?} {:?} {:?}", flow.load, here.folder)
         });
         let links = here.link.iter().map(|(name, link)| {
-            let traces = link.given().map(|(side, direction)| (side, &direction.trace));
-            format!("{name} {:?} {:?}", traces.collect::<Vec<_>>(), here.folder)
+            let files = link.given().map(|(side, direction)| {
+                let own = (direction.rate, direction.loss.is_some());
+                (side, &direction.trace, &direction.quality, own)
+            });
+            format!("{name} {:?} {:?}", files.collect::<Vec<_>>(), here.folder)
         });
         if seen.insert(checks.chain(links).collect::<Vec<_>>()) {
             for mut diagnostic in diagnostics_here(&here) {
@@ -97,5 +100,6 @@ fn diagnostics_here(scenario: &Scenario) -> Vec<Diagnostic> {
         let key = format!("flow.{name}.load.trace.file");
         Some(Diagnostic::new(key, error.message(), error.remedy()))
     });
-    opened.chain(link_trace::diagnostics(scenario)).collect()
+    let of_links = link_trace::diagnostics(scenario).chain(link_quality::diagnostics(scenario));
+    opened.chain(of_links).collect()
 }

@@ -229,6 +229,11 @@ fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str,
 fn unsupported_connection_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
     let Some(key) = flow.connection_key() else { return Vec::new() };
     let mut unsupported = Vec::new();
+    if flow.tls.as_ref().is_some_and(|tls| tls.early_data) {
+        let reason = "early data over real sockets were not compared with those of a TLS library; \
+                      use backend `sim`";
+        unsupported.push(("tls.early_data", reason.to_owned()));
+    }
     if flow.accept.is_some() {
         let reason = "the emulator accepts each connection at once; use backend `sim`";
         unsupported.push(("accept", reason.to_owned()));

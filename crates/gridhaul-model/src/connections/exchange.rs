@@ -233,6 +233,7 @@ mod tests {
             client_certificate: None,
             resumption: TlsResumption::Never,
             ticket: Bytes::new(200),
+            early_data: false,
             flights: None,
         };
         let exchange = exchange(Some(&keys));

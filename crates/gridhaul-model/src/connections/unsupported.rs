@@ -29,6 +29,10 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             let reason = "the equations have no queue at a server; use backend `sim`";
             reject(format!("flow.{name}.accept"), reason);
         }
+        if flow.tls.as_ref().is_some_and(|tls| tls.early_data) {
+            let reason = "the equations have no message during a handshake; use backend `sim`";
+            reject(format!("flow.{name}.tls.early_data"), reason);
+        }
         if flow.local_ports.is_some() {
             let reason = "the equations have no limit of ports; use backend `sim`";
             reject(format!("flow.{name}.local_ports"), reason);

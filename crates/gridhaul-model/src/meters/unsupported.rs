@@ -34,9 +34,13 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
         unsupported.key(&key, "not in the equations; use backend `sim`");
     }
     for (name, link) in &scenario.link {
-        if link.medium.is_some() {
-            let key = format!("link.{name}.medium");
-            unsupported.key(&key, "not in the equations; use backend `sim`");
+        for (key, present) in
+            [("medium", link.medium.is_some()), ("handover", link.handover.is_some())]
+        {
+            if present {
+                let key = format!("link.{name}.{key}");
+                unsupported.key(&key, "not in the equations; use backend `sim`");
+            }
         }
         for (which, direction) in
             [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)]
@@ -111,6 +115,7 @@ impl UnsupportedKeys {
             ("trace", direction.trace.is_some()),
             ("quality", direction.quality.is_some()),
             ("drx", direction.drx.is_some()),
+            ("radio", direction.radio.is_some()),
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
             ("mtu", direction.mtu.is_some()),

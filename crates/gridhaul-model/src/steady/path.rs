@@ -85,7 +85,7 @@ impl Path {
             for hop in hops {
                 let (key, direction) = direction(scenario, *hop);
                 reject(&key, direction, &mut unsupported);
-                reject_medium(scenario, *hop, &mut unsupported);
+                reject_link_keys(scenario, *hop, &mut unsupported);
                 let links = scenario.link_members(&scenario.link[hop.link]);
                 let read = path.read(direction, bytes, is_forward);
                 let entry = PathHop {
@@ -249,6 +249,12 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
         (direction.trace.is_some(), "trace", "rates that follow a trace"),
         (direction.quality.is_some(), "quality", "links of different quality"),
         (direction.drx.is_some(), "drx", "discontinuous reception"),
+        (direction.radio.is_some(), "radio", "transport blocks"),
+        (
+            matches!(&direction.loss, Some(Loss::GilbertElliott(channel)) if !channel.delay_bad.is_zero()),
+            "loss.gilbert_elliott.delay_bad",
+            "delays that are correlated with losses",
+        ),
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
         (direction.load_latency.is_some(), "load_latency", "load-dependent delays"),
@@ -269,14 +275,20 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
     }
 }
 
-/// Rejects a link on a shared medium. A link of both paths is reported once.
-fn reject_medium(scenario: &Scenario, hop: Hop, unsupported: &mut Vec<Unsupported>) {
+/// Rejects a link on a shared medium, or with handovers. A link of both paths is reported once.
+fn reject_link_keys(scenario: &Scenario, hop: Hop, unsupported: &mut Vec<Unsupported>) {
     let (name, link) =
         scenario.link.get_index(hop.link).expect("routes are made of the scenario's own links");
-    let key = format!("link.{name}.medium");
-    if link.medium.is_some() && unsupported.iter().all(|known| known.key != key) {
-        let reason = "the steady-state formulas exclude shared media; use backend `sim`".to_owned();
-        unsupported.push(Unsupported { key, reason });
+    let keys = [
+        (link.medium.is_some(), "medium", "shared media"),
+        (link.handover.is_some(), "handover", "handovers"),
+    ];
+    for (_, key, what) in keys.into_iter().filter(|(is_set, ..)| *is_set) {
+        let key = format!("link.{name}.{key}");
+        if unsupported.iter().all(|known| known.key != key) {
+            let reason = format!("the steady-state formulas exclude {what}; use backend `sim`");
+            unsupported.push(Unsupported { key, reason });
+        }
     }
 }
 

@@ -138,6 +138,15 @@ fn keys_without_a_formula_are_rejected_by_name() {
         more("outage = [{ start = \"1 s\", length = \"1 s\" }]"),
         ["link.line.forward.outage"]
     );
+    assert_eq!(more("radio = { standard = \"lte\" }"), ["link.line.forward.radio"]);
+    let fading = "gilbert_elliott = { mean_good = \"1 s\", mean_bad = \"9 ms\", \
+                  delay_bad = \"5 ms\" }";
+    let delay_bad = "link.line.forward.loss.gilbert_elliott.delay_bad";
+    assert_eq!(with("bernoulli = \"1 %\"", fading), [delay_bad]);
+    let handover = "handover = { every = \"1 s\", interruption = \"50 ms\" }";
+    let forward = "[link.line.forward]";
+    let with_handover = with(forward, &format!("{handover}\n{forward}"));
+    assert_eq!(with_handover, ["link.line.handover"]);
     assert_eq!(with("bernoulli = \"1 %\"", "packets = [3]"), ["link.line.forward.loss.packets"]);
     assert_eq!(with("load = \"bulk\"", "load = \"bulk\"\nstart = \"20 s\""), ["flow.f.start"]);
     assert_eq!(with("[node]", "[record]\ninterval = \"1 s\"\n[node]"), ["record.interval"]);

@@ -51,6 +51,11 @@ pub struct Tls {
     /// a resumption, unless `resumption` is `never`.
     #[serde(default = "default_ticket")]
     pub ticket: Bytes,
+    /// Whether a device that resumes a session of TLS 1.3 sends its message together with the
+    /// ClientHello (early data, 0-RTT: RFC 8446, section 2.3), which saves a round trip. A message
+    /// of more than 16,384 B on the connection waits for the handshake.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early_data: bool,
     /// Bytes of each flight of a full handshake, in place of those computed from the other keys:
     /// the first is sent by the client, the second by the server, and so on. After a last flight of
     /// the client, its messages follow at once; for a last flight of the server, the client waits.

@@ -1,7 +1,17 @@
 //! Numbers of the link directions, one for each member of a group, in the order of the file.
 
-use super::{Diagnostic, Direction, Hop, LinkTraceContent, Scenario};
+use super::{Diagnostic, Direction, Hop, LinkQuality, LinkTraceContent, Scenario};
 use crate::units::{BitRate, Instant};
+
+/// Content of the files of the directions of each row, in the order of the rows; empty if no files
+/// have been read.
+#[derive(Debug, Clone, Default)]
+pub struct LinkFiles {
+    /// Traces.
+    pub traces: Vec<Option<LinkTraceContent>>,
+    /// Qualities that are in a file.
+    pub qualities: Vec<Option<LinkQuality>>,
+}
 
 /// Numbers for the directions of all links. Equal directions, those of the members of a group,
 /// share a row of the answer.
@@ -11,8 +21,7 @@ pub struct Directions {
     rows: Vec<(String, u64)>,
     /// Mean rate of the directions of each row over the measured time.
     rates: Vec<BitRate>,
-    /// Content of the trace of the directions of each row; empty if no traces have been read.
-    traces: Vec<Option<LinkTraceContent>>,
+    files: LinkFiles,
     /// Row of each direction.
     row_of: Vec<u32>,
     /// Name and number of equal directions of the row of each class of a scheduler.
@@ -26,27 +35,30 @@ pub struct Directions {
 }
 
 impl Directions {
-    /// Numbers the directions of a scenario. Traces of links are not read: the mean rate of such a
+    /// Numbers the directions of a scenario. Files of links are not read: the mean rate of such a
     /// direction is 0.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        Self::with_traces(scenario, Vec::new())
+        Self::with_files(scenario, LinkFiles::default())
     }
 
-    /// Numbers the directions of a scenario, with the content of the trace of each row.
+    /// Numbers the directions of a scenario, with the content of the files of each row.
     #[must_use]
-    pub fn with_traces(scenario: &Scenario, traces: Vec<Option<LinkTraceContent>>) -> Self {
+    pub fn with_files(scenario: &Scenario, files: LinkFiles) -> Self {
         let [start, end] = [scenario.warmup, scenario.duration].map(|time| Instant::ZERO + time);
         let rates = Self::keys(scenario).enumerate().map(|(row, direction)| {
-            match traces.get(row).and_then(Option::as_ref) {
+            let quality = files.qualities.get(row).and_then(Option::as_ref);
+            match files.traces.get(row).and_then(Option::as_ref) {
                 Some(trace) => trace.mean_rate(start, end),
-                None => direction.mean_rate(scenario),
+                None => quality
+                    .and_then(LinkQuality::mean_rate)
+                    .unwrap_or_else(|| direction.mean_rate(scenario)),
             }
         });
         let mut numbered = Self {
             rows: Vec::new(),
             rates: rates.collect(),
-            traces,
+            files,
             row_of: Vec::new(),
             class_rows: Vec::new(),
             class_rates: Vec::new(),
@@ -122,7 +134,13 @@ impl Directions {
     /// Content of the trace of the directions of a row, if it has been read.
     #[must_use]
     pub fn trace(&self, row: usize) -> Option<&LinkTraceContent> {
-        self.traces.get(row)?.as_ref()
+        self.files.traces.get(row)?.as_ref()
+    }
+
+    /// Quality of the directions of a row that is in a file, if it has been read.
+    #[must_use]
+    pub fn quality(&self, row: usize) -> Option<&LinkQuality> {
+        self.files.qualities.get(row)?.as_ref()
     }
 
     /// Content of the trace of the direction of this name, if it has been read.

@@ -1,10 +1,10 @@
-//! Crashes, outages, changes of rates and attacks that start after the end of the run.
+//! Crashes, outages, handovers, changes of rates and attacks that start after the end of the run.
 
 use super::{Link, Node, Scenario};
 use crate::units::Duration;
 
 impl Scenario {
-    /// Keys of crashes, outages, changes of rates and attacks that start at or after the end of the
+    /// Keys of crashes, outages, handovers, changes of rates and attacks that start at or after the end of the
     /// run; in a sweep, those that do so at all points.
     pub(crate) fn keys_after_end(&self) -> Vec<String> {
         self.at_all_points(Self::keys_after_end_here)
@@ -27,9 +27,13 @@ fn crashes(name: &str, node: &Node) -> impl Iterator<Item = (String, Duration)> 
     crashes.map(move |(index, crash)| (format!("node.{name}.proxy.crash[{index}].at"), crash.at))
 }
 
-/// Key and first start time of each outage of a link and of each change of its rates.
+/// Key and first start time of each outage of a link, of each change of its rates, and of its
+/// handovers at stated times.
 fn events(name: &str, link: &Link) -> impl Iterator<Item = (String, Duration)> {
-    link.given().flat_map(move |(suffix, direction)| {
+    let handovers = link.handover.iter().flat_map(|handover| handover.at.iter()).enumerate();
+    let handovers =
+        handovers.map(move |(index, at)| (format!("link.{name}.handover.at[{index}]"), *at));
+    let of_directions = link.given().flat_map(move |(suffix, direction)| {
         let outages = direction.outage.iter().map(|outage| outage.start).enumerate();
         let changes = direction.rate_change.iter().map(|change| change.at).enumerate();
         let key = format!("link.{name}.{suffix}");
@@ -39,7 +43,8 @@ fn events(name: &str, link: &Link) -> impl Iterator<Item = (String, Duration)> {
         });
         outages
             .chain(changes.map(move |(index, at)| (format!("{key}.rate_change[{index}].at"), at)))
-    })
+    });
+    of_directions.chain(handovers)
 }
 
 #[cfg(test)]

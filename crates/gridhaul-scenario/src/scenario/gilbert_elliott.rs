@@ -30,6 +30,11 @@ pub struct GilbertElliott {
     /// Loss probability in the bad state.
     #[serde(default = "certain")]
     pub loss_bad: Probability,
+    /// Delay of packets in the bad state, which is added to `delay`, so that loss and delay are
+    /// correlated. Packets keep their order: those that follow when the state has become good do
+    /// not arrive before delayed ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub delay_bad: Duration,
 }
 
 /// Transitions of a Gilbert–Elliott channel.
@@ -89,4 +94,9 @@ impl GilbertElliott {
 
 fn certain() -> Probability {
     Probability::ONE
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_zero(delay: &Duration) -> bool {
+    delay.is_zero()
 }

@@ -8,8 +8,8 @@ use super::power_line::DirectionTable;
 use super::rate_change::RateChange;
 use super::route_change::RouteChange;
 use super::{
-    Aqm, Compression, Drx, GilbertElliott, Noise, Outage, PacketTooBig, PowerLine, Scheduler,
-    Shadowing, Shaper,
+    Aqm, Compression, Drx, GilbertElliott, Handover, Noise, Outage, PacketTooBig, PowerLine, Radio,
+    Scheduler, Shadowing, Shaper,
 };
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
@@ -28,6 +28,9 @@ pub struct Link {
     /// Name of the medium that the link shares with others, in both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium: Option<String>,
+    /// Handovers of the device at the link, which interrupt both directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
     /// Source of rates and delays, unless the directions themselves give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_line: Option<PowerLine>,
@@ -132,6 +135,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Discontinuous reception of the receiving device, as in mobile networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drx: Option<Drx>,
+    /// Radio interface of LTE or NR: transport blocks, HARQ retransmissions and grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<Radio>,
     /// Traffic shaper at the sending node, before the queue of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
@@ -144,8 +150,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
 pub enum Loss {
     /// Each packet is lost with this probability, independently of all others.
     Bernoulli(Probability),
-    /// Bursty loss: a good and a bad state, each with its own loss probability. The state changes
-    /// with time (`mean_good` and `mean_bad`), as on a radio link, or with each packet.
+    /// Bursty loss: a good and a bad state, each with its own loss probability; the bad state may
+    /// have a longer delay as well. The state changes with time (`mean_good` and `mean_bad`), as on
+    /// a radio link, or with each packet.
     GilbertElliott(GilbertElliott),
     /// Exactly these packets are lost, counted from 1 in the order of their transmission.
     Packets(Vec<u64>),
@@ -316,10 +323,17 @@ impl Direction {
         let of_classes = classes.filter_map(|class| class.aqm.as_ref());
         self.aqm.iter().chain(of_classes).any(Aqm::marks)
     }
-    /// Whether the rate is that of a trace, or different for each member.
+    /// Paths of the files that describe the direction: its trace, and its quality.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let trace = self.trace.as_ref().map(LinkTrace::file);
+        let quality = self.quality.as_ref().and_then(|quality| quality.file.as_deref());
+        trace.into_iter().chain(quality)
+    }
+    /// Whether the rate is that of a trace or file, or different for each member.
     #[must_use]
     pub fn has_measured_rate(&self) -> bool {
-        let has_quantiles = |quality: &LinkQuality| !quality.rate.is_empty();
+        let has_quantiles =
+            |quality: &LinkQuality| !quality.rate.is_empty() || quality.file.is_some();
         self.trace.is_some() || self.quality.as_ref().is_some_and(has_quantiles)
     }
     /// A direction without impairments, with the default queue.
@@ -350,6 +364,7 @@ impl Direction {
             load_latency: None,
             compression: None,
             drx: None,
+            radio: None,
             shaper: None,
         }
     }
@@ -383,6 +398,7 @@ impl DirectionTable {
             load_latency: self.load_latency,
             compression: self.compression,
             drx: self.drx,
+            radio: self.radio,
             shaper: self.shaper,
         }
     }
@@ -407,6 +423,8 @@ struct LinkTable {
     /// Name of a medium in `[medium.<name>]`: at any time one direction of one link of this medium
     /// transmits. Absent: each direction has a medium of its own.
     medium: Option<String>,
+    /// Handovers of the device at the link, which interrupt both directions.
+    handover: Option<Handover>,
     /// Class and length of a power line, instead of rate and delay.
     power_line: Option<PowerLine>,
     /// Both directions are equal (each has its own queue and its own random numbers).
@@ -420,7 +438,8 @@ struct LinkTable {
 impl From<LinkTable> for Link {
     /// Directions without a rate get a rate of 0, which the check of the scenario reports.
     fn from(table: LinkTable) -> Self {
-        let LinkTable { from, to, shared, medium, power_line, both, forward, reverse } = table;
+        let LinkTable { from, to, shared, medium, handover, power_line, both, forward, reverse } =
+            table;
         let complete = |direction: Option<DirectionTable>| match &power_line {
             Some(line) => Some(line.complete(direction)),
             None => direction.map(|table| table.or(BitRate::default(), Duration::ZERO)),
@@ -435,7 +454,7 @@ impl From<LinkTable> for Link {
             (Some(_), false) => [complete(both), None, None],
             (None, _) => [complete(both), complete(forward), complete(reverse)],
         };
-        Self { from, to, shared, medium, power_line, both, forward, reverse }
+        Self { from, to, shared, medium, handover, power_line, both, forward, reverse }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{
     Aqm, Attack, AttackAction, Burst, ChannelTransitions, DelayAttack, Direction, Flow,
-    GilbertElliott, LinkTrace, Load, LoadLatency, Loss, Medium, Node, Noise, OnOff, Periodic,
-    Poisson, Profile, Reorder, Scenario, Shadowing, Stack, Transport,
+    GilbertElliott, Link, LinkTrace, Load, LoadLatency, Loss, Medium, Node, Noise, OnOff, Periodic,
+    Poisson, Profile, Radio, Reorder, Scenario, Shadowing, Stack, Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -23,6 +23,7 @@ impl Scenario {
             && self.attack.values().all(|attack| !attack.is_random())
             && !self.has_random_timers()
             && !self.has_contention()
+            && !self.link.values().any(Link::has_random_handovers)
             // The times of the first probes are random.
             && self.hybrid_routers().next().is_none()
             // The hash of each flow is random.
@@ -40,7 +41,8 @@ impl Scenario {
     /// wheel.
     fn has_random_timers(&self) -> bool {
         let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
-        let has_outages = directions.flatten().any(|direction| !direction.outage.is_empty());
+        let has_outages = directions.flatten().any(|direction| !direction.outage.is_empty())
+            || self.link.values().any(|link| link.handover.is_some());
         let stack = |name: &Option<String>| name.as_ref().and_then(|name| self.stack.get(name));
         let is_linux =
             |name: &Option<String>| stack(name).is_none_or(|stack| stack.profile == Profile::Linux);
@@ -66,6 +68,24 @@ impl Scenario {
 
 // The structs are destructured without `..`, so that a new key does not compile until this module
 // decides whether the key uses random numbers.
+
+impl Link {
+    /// The time of the first of periodic handovers is random.
+    fn has_random_handovers(&self) -> bool {
+        let Self {
+            from: _,
+            to: _,
+            shared: _,
+            medium: _,
+            handover,
+            power_line: _,
+            both: _,
+            forward: _,
+            reverse: _,
+        } = self;
+        handover.as_ref().is_some_and(|handover| handover.every.is_some())
+    }
+}
 
 impl Direction {
     fn is_random(&self, shares_queues: bool) -> bool {
@@ -94,6 +114,7 @@ impl Direction {
             load_latency,
             compression: _,
             drx,
+            radio,
             shaper: _,
         } = self;
         let of_packets = [duplicate, corrupt, corrupt_undetected];
@@ -103,6 +124,7 @@ impl Direction {
             || loss.as_ref().is_some_and(Loss::is_random)
             || quality.is_some()
             || drx.is_some()
+            || radio.is_some_and(|radio| radio.is_random())
             // The file may have losses, but is not read here.
             || matches!(trace, Some(LinkTrace::Steps(_)))
             || shadowing.as_ref().is_some_and(Shadowing::is_random)
@@ -148,7 +170,7 @@ impl Loss {
 }
 
 impl GilbertElliott {
-    /// The state is irrelevant if the chain never leaves its first state or both states lose alike.
+    /// The state is irrelevant if the chain never leaves its first state or both states are alike.
     fn is_random(&self) -> bool {
         let Self {
             // Read by `transitions`.
@@ -158,6 +180,7 @@ impl GilbertElliott {
             bad_to_good: _,
             loss_good,
             loss_bad,
+            delay_bad,
         } = *self;
         let [to_bad, to_good] = match self.transitions() {
             ChannelTransitions::InTime { .. } => [1.0; 2],
@@ -167,11 +190,23 @@ impl GilbertElliott {
         };
         match (to_bad > 0.0, to_good > 0.0) {
             (false, _) => is_uncertain(loss_good),
+            (true, true) if !delay_bad.is_zero() => true,
             (true, false) => is_uncertain(loss_bad),
             (true, true) => {
                 is_uncertain(loss_good) || is_uncertain(loss_bad) || loss_good != loss_bad
             }
         }
+    }
+}
+
+impl Radio {
+    /// A block that never fails, or always, needs no random numbers; the phase of scheduling
+    /// requests does.
+    fn is_random(&self) -> bool {
+        let keys = self.parameters();
+        keys.request_every.is_some()
+            || is_uncertain(keys.block_error)
+            || keys.block_error.ratio() > 0.0 && is_uncertain(keys.repetition_error)
     }
 }
 
@@ -327,6 +362,7 @@ mod tests {
             "reorder = { probability = '5 %', delay = '0 s' }",
             "duplicate = '0 %', corrupt = '0 %', corrupt_undetected = '0 %'",
             "aqm = { codel = {} }",
+            "radio = { standard = 'lte', block_error = '0 %' }",
             // A single connection has its own queue, for any hash.
             "aqm = { fq_codel = {} }",
             "load_latency = { oscillation = '0 s' }",
@@ -337,6 +373,11 @@ mod tests {
             "loss = { bernoulli = '0.0001 %' }",
             "loss = { gilbert_elliott = { good_to_bad = '1 %', bad_to_good = '5 %' } }",
             "loss = { gilbert_elliott = { mean_good = '1 s', mean_bad = '1 ms' } }",
+            "loss.gilbert_elliott = { mean_good = '1 s', mean_bad = '1 ms', loss_bad = '0 %', \
+             delay_bad = '1 ms' }",
+            "radio = { standard = 'lte' }",
+            "radio = { standard = 'nr', block_error = '0 %', request_every = '10 ms' }",
+            "quality = { loss = ['1 %', '2 %'] }",
             // The default stack is that of a kernel, whose timers have a random phase.
             "outage = [{ start = '1 s', length = '1 s' }]",
             "shadowing = { margin = '60 dB', deviation = '1 dB' }",

@@ -1,5 +1,7 @@
 //! Distribution of the quality of links over the members of a group.
 
+use std::path::Path;
+
 use gridhaul_scenario::answer::Metric;
 
 use crate::schedulers::{close, mean, run};
@@ -84,4 +86,17 @@ fn ranks_are_independent_or_common() {
     let [independent, common] = [spread(false), spread(true)];
     assert!(independent > 1.2 && independent < 1.528, "{independent}");
     assert!(common > 1.05 && common < 1.0529, "{common}");
+}
+
+#[test]
+fn quantiles_of_a_file_have_their_ranks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/traces");
+    let text = include_str!("../../../../scenarios/measured-meters.toml")
+        .replace("traces/", &format!("{}/", folder.display()));
+    let answer = run(&text);
+    // 8,000 readings of 2,000 random ranks: standard deviations of 7 % and 0.3 %.
+    close(mean(&answer, "reading", Metric::MessageLoss), 0.0326, 0.25);
+    close(mean(&answer, "reading", Metric::DeadlineMet), 0.9532, 0.012);
+    let load = 8_000.0 * 4_224.0 / 3_600.0 / 2_000.0;
+    close(mean(&answer, "radio.forward", Metric::Utilisation), load / 81.99e3, 0.01);
 }

@@ -27,6 +27,7 @@ mod media;
 mod packets;
 mod path_mtu;
 mod proxies;
+mod radio_links;
 mod recorded_messages;
 mod replications;
 mod schedulers;

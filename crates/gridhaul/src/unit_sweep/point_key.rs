@@ -40,7 +40,7 @@ impl PointKeys {
             _ => None,
         });
         let directions = scenario.link.values().flat_map(Link::given);
-        let links = directions.filter_map(|(_, direction)| Some(direction.trace.as_ref()?.file()));
+        let links = directions.flat_map(|(_, direction)| direction.files());
         for file in flows.chain(links) {
             context += &self.trace(&folder.join(file))?;
             context.push('\n');

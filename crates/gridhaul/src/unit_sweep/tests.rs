@@ -306,6 +306,32 @@ fn the_rows_of_a_trace_determine_the_results() {
 }
 
 #[test]
+fn a_changed_file_of_a_link_is_computed_again_and_an_unchanged_one_is_not() {
+    let files = [
+        ("trace.steps.file", "time_s,rate_bit_per_s\n0,1000000\n"),
+        ("trace.mahimahi.file", "10\n20\n"),
+        ("quality.file", "rank_ratio,rate_bit_per_s\n0,1000000\n1,2000000\n"),
+    ];
+    for (key, content) in files {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, units] = ["link.txt", "units"].map(|name| dir.path().join(name));
+        let path = file.display().to_string();
+        let text = SCENARIO.replace("rate = \"1 Mbit/s\"", &format!("{key} = {path:?}"));
+        let scenario = scenario(&text);
+        let missing = || sweep(&scenario, &units).missing(Shard::ALL).unwrap().len();
+        std::fs::write(&file, content).unwrap();
+        sweep(&scenario, &units).run(Shard::ALL, &Engine::default(), &NoProgress).unwrap();
+        std::fs::write(&file, content).unwrap();
+        assert_eq!(missing(), 0, "{key}: the same content, written again");
+        // The content decides, not the time or the length of the file.
+        std::fs::write(&file, content.replacen('1', "2", 1)).unwrap();
+        assert_eq!(missing(), 9, "{key}");
+        std::fs::write(&file, content).unwrap();
+        assert_eq!(missing(), 0, "{key}: the former content");
+    }
+}
+
+#[test]
 fn missing_runs_are_named_as_ranges_of_shards() {
     assert_eq!(shards_of(&[], 4), "");
     assert_eq!(shards_of(&[0, 1, 2, 5], 4), "1-3");

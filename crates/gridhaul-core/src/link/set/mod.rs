@@ -10,7 +10,7 @@ use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::{BitRate, Instant};
 
 use super::medium::Media;
-use super::member_quality::keys_of_member;
+use super::member_keys::{MemberStreams, keys_of_member};
 use super::{DropReason, LinkAccount, LinkPayload, LinkRandomStreams};
 use crate::random::RandomStreamName;
 
@@ -50,16 +50,16 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         let mut entries = Vec::with_capacity(count);
         let rows = directions.rows().iter().zip(Directions::keys(scenario)).enumerate();
         for (row, ((name, members), keys)) in rows {
-            let keys = keys_with_rate(directions, row, keys)?;
+            let keys = keys_with_files(directions, row, keys)?;
             let link = name.rsplit_once('.').map_or(name.as_str(), |(link, _)| link);
+            let handover = scenario.link.get(link).and_then(|link| link.handover.as_ref());
             for member in 0..*members {
                 let streams = |entity: &str| {
                     LinkRandomStreams::named(scenario.seed, replication, entity, member)
                 };
                 let random = streams(name);
-                let quality = keys.quality.as_ref();
-                let drawn =
-                    quality.map(|quality| keys_of_member(&keys, quality, random, streams(link)));
+                let of_member = MemberStreams { own: random, link: streams(link) };
+                let drawn = keys_of_member(&keys, handover, of_member);
                 let keys = drawn.as_ref().unwrap_or(&keys);
                 let access = access.remove(&(entries.len() as u32)).unwrap_or_default();
                 let observer = observer(name, member, keys);
@@ -233,20 +233,26 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     }
 }
 
-/// The keys of a row, with the mean rate of its trace if it has one: RED needs a rate.
-fn keys_with_rate<'a>(
+/// The keys of a row, with the quality in its file, and with the mean rate of its trace if it has
+/// one: RED needs a rate.
+fn keys_with_files<'a>(
     directions: &Directions,
     row: usize,
     keys: &'a Direction,
 ) -> Result<Cow<'a, Direction>, Diagnostic> {
-    if keys.trace.is_none() {
-        return Ok(Cow::Borrowed(keys));
+    let not_read = |key: &str| {
+        let key = format!("link.{}.{key}", directions.rows()[row].0);
+        Diagnostic::new(key, "the file has not been read", "")
+    };
+    let mut found = Cow::Borrowed(keys);
+    if keys.quality.as_ref().is_some_and(|quality| quality.file.is_some()) {
+        let quality = directions.quality(row).ok_or_else(|| not_read("quality.file"))?;
+        found.to_mut().quality = Some(quality.clone());
     }
-    if directions.trace(row).is_none() {
-        let key = format!("link.{}.trace", directions.rows()[row].0);
-        return Err(Diagnostic::new(key, "the trace has not been read", ""));
+    if keys.trace.is_some() {
+        directions.trace(row).ok_or_else(|| not_read("trace"))?;
+        // No opportunity may be in the measured time.
+        found.to_mut().rate = directions.rates()[row].max(BitRate::from_bits_per_sec(1));
     }
-    // No opportunity may be in the measured time.
-    let rate = directions.rates()[row].max(BitRate::from_bits_per_sec(1));
-    Ok(Cow::Owned(Direction { rate, ..keys.clone() }))
+    Ok(found)
 }

@@ -2,7 +2,8 @@
 
 use gridhaul_scenario::scenario::{
     Aqm, Codel, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Noise,
-    NoiseTiming, Outage, OutageMode, Pie, RateChange, RateSchedule, Red, Reorder, Shadowing,
+    NoiseTiming, Outage, OutageMode, Pie, Radio, RadioStandard, RateChange, RateSchedule, Red,
+    Reorder, Shadowing,
 };
 use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
@@ -69,7 +70,33 @@ fn directions() -> impl Strategy<Value = Direction> {
         (drop_tail_directions(), aqm()).prop_map(|(direction, aqm)| Direction { aqm, ..direction });
     let scheduled = (drop_tail_directions(), schedulers())
         .prop_map(|(direction, scheduler)| Direction { scheduler: Some(scheduler), ..direction });
-    prop_oneof![3 => managed, 1 => scheduled]
+    let of_radio = (drop_tail_directions(), aqm(), radio())
+        .prop_map(|(direction, aqm, radio)| Direction { aqm, radio: Some(radio), ..direction });
+    prop_oneof![3 => managed, 1 => scheduled, 1 => of_radio]
+}
+
+fn radio() -> impl Strategy<Value = Radio> {
+    let micros = |range: std::ops::Range<u64>| range.prop_map(Duration::from_micros);
+    let standard = prop_oneof![Just(RadioStandard::Lte), Just(RadioStandard::Nr)];
+    let request = prop::option::of((micros(1..20_000), micros(0..10_000)));
+    (standard, micros(50..3_000), (0.0..=1.0_f64).prop_map(p), request).prop_map(
+        |(standard, slot, error, request)| {
+            let (request_every, grant_delay) = request.unzip();
+            let round_trip = Some(slot + slot);
+            let (slot, block_error) = (Some(slot), Some(error));
+            let (repetition_error, transmissions) = (None, None);
+            Radio {
+                standard,
+                slot,
+                block_error,
+                repetition_error,
+                round_trip,
+                transmissions,
+                request_every,
+                grant_delay,
+            }
+        },
+    )
 }
 
 fn drop_tail_directions() -> impl Strategy<Value = Direction> {
@@ -170,11 +197,12 @@ fn loss() -> impl Strategy<Value = Loss> {
                     bad_to_good: Some(bad_to_good),
                     loss_good,
                     loss_bad,
+                    delay_bad: Duration::ZERO,
                 })
             }
         ),
-        (1_u64..1 << 32, 1_u64..1 << 32, probability(), probability()).prop_map(
-            |(good_ns, bad_ns, loss_good, loss_bad)| {
+        (1_u64..1 << 32, 1_u64..1 << 32, probability(), probability(), 0_u64..5_000).prop_map(
+            |(good_ns, bad_ns, loss_good, loss_bad, delay_us)| {
                 Loss::GilbertElliott(GilbertElliott {
                     mean_good: Some(Duration::from_nanos(good_ns)),
                     mean_bad: Some(Duration::from_nanos(bad_ns)),
@@ -182,6 +210,7 @@ fn loss() -> impl Strategy<Value = Loss> {
                     bad_to_good: None,
                     loss_good,
                     loss_bad,
+                    delay_bad: Duration::from_micros(delay_us),
                 })
             }
         ),

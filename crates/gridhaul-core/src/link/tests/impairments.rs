@@ -1,8 +1,8 @@
 //! Each impairment in isolation.
 
 use gridhaul_scenario::scenario::{
-    Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder, RouteChange,
-    Shadowing,
+    GilbertElliott, Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder,
+    RouteChange, Shadowing,
 };
 use gridhaul_scenario::units::Decibel;
 
@@ -37,6 +37,40 @@ fn bernoulli_loss_follows_transmission_with_its_probability() {
     let lost =
         transits.iter().filter(|transit| transit.outcome == TransitOutcome::Lost(DropReason::Loss));
     assert!(is_share(lost.count(), 50_000, 0.2));
+}
+
+#[test]
+fn losses_and_additional_delays_have_the_same_state() {
+    let half = Some(p(0.5));
+    let channel = |delay_us| GilbertElliott {
+        mean_good: None,
+        mean_bad: None,
+        good_to_bad: half,
+        bad_to_good: half,
+        loss_good: p(0.0),
+        loss_bad: p(0.5),
+        delay_bad: Duration::from_micros(delay_us),
+    };
+    let stream = |delay_us| {
+        let loss = Some(Loss::GilbertElliott(channel(delay_us)));
+        stream(&Direction { loss, ..clean() }, 20_000)
+    };
+    let transits = stream(5);
+    let count = |delay_us, arrives| {
+        let delay = Duration::from_micros(delay_us);
+        let is_counted = |transit: &&PacketTransit<u32>| {
+            transit.left.since(transit.sent) == delay && transit.outcome.arrives() == arrives
+        };
+        transits.iter().filter(is_counted).count()
+    };
+    assert!(is_share(count(1_000, true), 20_000, 0.5));
+    assert!(is_share(count(1_005, true), 20_000, 0.25));
+    assert!(is_share(count(1_005, false), 20_000, 0.25));
+    // Packets that are sent within the additional delay do not overtake a delayed one.
+    let transits = stream(35);
+    assert!(transits.windows(2).all(|pair| pair[0].payload < pair[1].payload));
+    let latest = transits.iter().map(|transit| transit.left.since(transit.sent)).max();
+    assert_eq!(latest, Some(Duration::from_micros(1_035)));
 }
 
 #[test]

@@ -19,9 +19,15 @@ pub struct TlsFlights {
     pub tickets: u32,
     /// Bytes of the alert with which an end announces its close (RFC 8446, section 6.1).
     pub close_notify: u32,
+    /// Whether messages may follow the ClientHello of a resumption.
+    pub early_data: bool,
     /// Bytes that a record adds to its content.
     record: u32,
 }
+
+/// Largest early data of a connection that servers accept: the default of OpenSSL
+/// (`SSL_set_recv_max_early_data`).
+pub(super) const EARLY_DATA_MAX: u64 = 16_384;
 
 impl TlsFlights {
     /// The flights of a handshake with these keys.
@@ -105,16 +111,27 @@ fn version_1_3(keys: &Tls) -> TlsFlights {
     // An identity with its age, and a binder (RFC 8446, section 4.2.11).
     let offer = 4 + 2 + (2 + size(keys.ticket) + 4) + 2 + (1 + HASH);
     let hello = size(keys.client_hello);
+    let resumed = match keys.early_data {
+        // The server selects the identity (RFC 8446, section 4.2.11).
+        false => vec![hello + offer, begin + (4 + 2) + finished, end],
+        // The extension early_data of both ends (section 4.2.10), change_cipher_spec before the
+        // early data (section D.4), and EndOfEarlyData after it (section 4.5).
+        true => vec![
+            hello + offer + 4 + CHANGE_CIPHER_SPEC,
+            begin + (4 + 2) + 4 + finished,
+            protected(0) + finished,
+        ],
+    };
     TlsFlights {
         full: vec![
             hello,
             begin + requested.map_or(0, |_| request) + own + finished,
             end + requested.unwrap_or(0),
         ],
-        // The server selects the identity (RFC 8446, section 4.2.11).
-        resumed: vec![hello + offer, begin + (4 + 2) + finished, end],
+        resumed,
         tickets: if issues_tickets(keys) { TICKETS_1_3 * ticket } else { 0 },
         close_notify: RECORD + 2 + PROTECTION_1_3,
+        early_data: keys.early_data,
         record: RECORD + PROTECTION_1_3,
     }
 }
@@ -147,6 +164,7 @@ fn version_1_2(keys: &Tls) -> TlsFlights {
         resumed: vec![hello + size(keys.ticket), server_hello + end, end],
         tickets: 0,
         close_notify: RECORD + 2 + PROTECTION_1_2,
+        early_data: false,
         record: RECORD + PROTECTION_1_2,
     }
 }
@@ -173,6 +191,7 @@ pub(super) mod tests {
             client_certificate: None,
             resumption: TlsResumption::Never,
             ticket: Bytes::new(200),
+            early_data: false,
             flights: None,
         }
     }
@@ -210,6 +229,16 @@ pub(super) mod tests {
         let resumption = TlsResumption::AfterFirst;
         let flights = TlsFlights::of(&Tls { resumption, ..keys(TlsVersion::V1_3) });
         assert_eq!(flights.tickets, 2 * 247);
+    }
+
+    /// The extension of 4 B at both ends, and EndOfEarlyData of 26 B.
+    #[test]
+    fn early_data_adds_an_extension_and_its_end() {
+        let resumption = TlsResumption::AfterFirst;
+        let keys = Tls { resumption, ..keys(TlsVersion::V1_3) };
+        let without = TlsFlights::of(&keys).resumed;
+        let with = TlsFlights::of(&Tls { early_data: true, ..keys }).resumed;
+        assert_eq!(with, [without[0] + 4 + 6, without[1] + 4, without[2] - 6 + 26]);
     }
 
     #[test]

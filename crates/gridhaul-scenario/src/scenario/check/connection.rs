@@ -1,7 +1,9 @@
 //! Checks of the connections of a flow: policy, TLS, reconnections and limits of the server.
 
 use super::Report;
-use crate::scenario::{ConnectionPolicy, Flow, Load, Profile, Tls, Transport};
+use crate::scenario::{
+    ConnectionPolicy, Flow, Load, Profile, Tls, TlsResumption, TlsVersion, Transport,
+};
 use crate::units::{Bytes, Duration};
 
 /// Largest size of a message of TLS: the length of a handshake message has 24 bits (RFC 8446,
@@ -144,6 +146,20 @@ impl Report<'_> {
     }
 
     fn tls(&mut self, key: &str, tls: &Tls) {
+        if tls.early_data && tls.version != TlsVersion::V1_3 {
+            self.refuse(
+                format!("{key}.early_data"),
+                "TLS 1.2 has no early data",
+                "write version = \"1.3\", or remove `early_data`",
+            );
+        }
+        if tls.early_data && tls.resumption == TlsResumption::Never {
+            self.refuse(
+                format!("{key}.early_data"),
+                "only a connection that resumes a session sends early data",
+                "add resumption = \"after_first\", or remove `early_data`",
+            );
+        }
         let flights = tls.flights.iter().flatten();
         let sizes = [("client_hello", tls.client_hello), ("certificate", tls.certificate)];
         let sizes = sizes

@@ -12,6 +12,7 @@ impl Report<'_> {
             let key = format!("link.{name}");
             self.ends(&key, &link.from, &link.to);
             self.directions_given(&key, link);
+            self.handover(&key, link);
             if let Some(medium) = &link.medium {
                 self.medium_of_link(name, medium);
             }
@@ -27,6 +28,7 @@ impl Report<'_> {
                 self.link_trace(&key, link, direction);
                 self.link_quality(&key, link, direction);
                 self.drx(&key, link, direction);
+                self.radio(&key, link, direction);
             }
         }
     }

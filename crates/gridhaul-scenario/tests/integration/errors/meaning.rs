@@ -362,6 +362,12 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
          loss = [\"1 %\", \"2 %\"] }, delay =",
     ),
     ("quality without quantiles", "delay =", "quality = {}, delay ="),
+    (
+        "quality with a file and lists, and ranks that do not ascend",
+        "rate = \"3 Mbit/s\"",
+        "quality = { file = \" \", rank = [\"0 %\", \"50 %\", \"50 %\"], \
+         rate = [\"1 kbit/s\", \"2 kbit/s\"] }",
+    ),
     ("one quantile", "rate = \"3 Mbit/s\"", "quality.rate = [\"1 kbit/s\"]"),
     (
         "quantile of zero of a shared link",
@@ -372,6 +378,29 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "discontinuous reception of a managed queue",
         "delay =",
         "aqm.red = {}, drx = { cycle = \"0 s\", inactivity = \"1 s\" }, delay =",
+    ),
+    (
+        "radio interface with impossible times",
+        "delay =",
+        "radio = { standard = \"lte\", slot = \"0 s\", round_trip = \"0 s\", transmissions = 0, \
+         request_every = \"0 s\" }, delay =",
+    ),
+    (
+        "radio interface with blocks longer than the round trip, and a grant without requests",
+        "delay =",
+        "scheduler.class.x = {}, radio = { standard = \"nr\", slot = \"5 ms\", \
+         grant_delay = \"4 ms\" }, delay =",
+    ),
+    ("radio interface without a standard", "delay =", "radio = {}, delay ="),
+    (
+        "handover without times",
+        "both = {",
+        "medium = \"street\"\nhandover = { interruption = \"0 s\" }\nboth = {",
+    ),
+    (
+        "handovers that overlap",
+        "both = {",
+        "handover = { every = \"40 ms\", at = [\"1 s\"], interruption = \"50 ms\" }\nboth = {",
     ),
     ("trace in an unknown format", "rate = \"3 Mbit/s\"", "trace.json.file = \"a.json\""),
     (

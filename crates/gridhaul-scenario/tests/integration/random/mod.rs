@@ -1,5 +1,7 @@
 //! Random scenarios that are valid.
 
+mod radio_links;
+
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     AcceptLimits, Acknowledgement, AlterAttack, AlteredChecksum, Application, ApplicationProfile,
@@ -19,6 +21,8 @@ use gridhaul_scenario::units::{
 use indexmap::IndexMap;
 use proptest::option;
 use proptest::prelude::*;
+
+use radio_links::{handover, measured, reception};
 
 fn time(minimum: u64) -> impl Strategy<Value = Duration> {
     prop_oneof![minimum..1 << 50, (minimum.max(1)..5_000).prop_map(|ms| ms * 1_000_000)]
@@ -41,7 +45,7 @@ fn probability() -> impl Strategy<Value = Probability> {
 fn loss() -> BoxedStrategy<Loss> {
     let channel = ((0.01..=1.0), probability(), probability(), probability());
     let mean = || (1_u64..1 << 40).prop_map(|nanos| Some(Duration::from_nanos(nanos)));
-    let in_time = (mean(), mean(), probability(), probability());
+    let in_time = (mean(), mean(), probability(), probability(), time(0));
     prop_oneof![
         probability().prop_map(Loss::Bernoulli),
         prop::collection::vec(1_u64.., 0..4).prop_map(Loss::Packets),
@@ -55,9 +59,10 @@ fn loss() -> BoxedStrategy<Loss> {
                 bad_to_good,
                 loss_good,
                 loss_bad,
+                delay_bad: Duration::ZERO,
             })
         }),
-        in_time.prop_map(|(mean_good, mean_bad, loss_good, loss_bad)| {
+        in_time.prop_map(|(mean_good, mean_bad, loss_good, loss_bad, delay_bad)| {
             let (good_to_bad, bad_to_good) = (None, None);
             Loss::GilbertElliott(GilbertElliott {
                 mean_good,
@@ -66,6 +71,7 @@ fn loss() -> BoxedStrategy<Loss> {
                 bad_to_good,
                 loss_good,
                 loss_bad,
+                delay_bad,
             })
         }),
     ]
@@ -243,7 +249,7 @@ fn direction() -> BoxedStrategy<Direction> {
         3 => option::of(aqm()).prop_map(|aqm| (aqm, None)),
         1 => scheduler().prop_map(|scheduler| (None, Some(scheduler))),
     ];
-    (rates, time(0), (queue, managed), impairments, damage, outages)
+    (rates, time(0), (queue, managed), impairments, damage, (outages, reception()))
         .prop_map(
             |(
                 (rate, rate_change, (mtu, mss_clamp)),
@@ -251,11 +257,11 @@ fn direction() -> BoxedStrategy<Direction> {
                 (queue, (aqm, scheduler)),
                 (loss, (jitter, reorder, route_change)),
                 damage,
-                outage,
+                (outage, reception),
             )| {
                 let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise), compression) =
                     damage;
-                Direction {
+                reception.of(Direction {
                     rate_change,
                     mtu: mtu.map(|(mtu, _)| mtu),
                     packet_too_big: mtu.and_then(|(_, response)| response),
@@ -280,7 +286,7 @@ fn direction() -> BoxedStrategy<Direction> {
                     outage,
                     compression,
                     ..Direction::new(rate, delay)
-                }
+                })
             },
         )
         .boxed()
@@ -294,6 +300,7 @@ fn link() -> impl Strategy<Value = Link> {
             to: "head-1".into(),
             shared: false,
             medium: None,
+            handover: None,
             power_line: None,
             both,
             forward,
@@ -301,9 +308,14 @@ fn link() -> impl Strategy<Value = Link> {
         }
     });
     // A power line with directions that set some of its keys themselves.
-    (plain, option::of(power_line()), any::<[bool; 2]>()).prop_map(|(link, line, [rate, level])| {
+    let line = (option::of(power_line()), any::<[bool; 2]>());
+    let of_link = (measured(), option::of(handover()));
+    let links = (plain, line, of_link);
+    links.prop_map(|(link, (line, [rate, level]), (measured, handover))| {
         let complete = |direction: Option<Direction>| {
-            let Some(line) = &line else { return direction };
+            let Some(line) = &line else {
+                return direction.map(|direction| measured.clone().of(direction));
+            };
             let given = line.direction();
             direction.map(|own| Direction {
                 rate: if rate { own.rate } else { given.rate },
@@ -315,7 +327,9 @@ fn link() -> impl Strategy<Value = Link> {
         };
         let Link { both, forward, reverse, .. } = link;
         let [both, forward, reverse] = [both, forward, reverse].map(complete);
-        Link { power_line: line, both, forward, reverse, ..link }
+        let link = Link { power_line: line, both, forward, reverse, ..link };
+        let has_trace = link.given().any(|(_, direction)| direction.trace.is_some());
+        Link { handover: handover.filter(|_| !has_trace), ..link }
     })
 }
 
@@ -340,6 +354,9 @@ fn medium() -> impl Strategy<Value = Medium> {
 /// A link with this medium, if its directions have no key that contradicts contention.
 fn share(line: Link, medium: Option<Medium>) -> (Link, Option<Medium>) {
     let contends = matches!(medium, Some(Medium::CsmaCa(_)));
+    let is_alone = |direction: &Direction| {
+        direction.trace.is_some() || direction.drx.is_some() || direction.radio.is_some()
+    };
     let waits = |direction: &Direction| {
         let holds = direction.outage.iter().any(|outage| outage.mode == OutageMode::Hold);
         direction.aqm.is_none()
@@ -348,6 +365,8 @@ fn share(line: Link, medium: Option<Medium>) -> (Link, Option<Medium>) {
             && direction.queue != QueueLimit::Packets(0)
     };
     let directions = [line.forward(), line.reverse()];
+    let medium = medium.filter(|_| !directions.into_iter().flatten().any(is_alone));
+    let medium = medium.filter(|_| line.handover.is_none());
     let medium = medium.filter(|_| !contends || directions.into_iter().flatten().all(waits));
     (Link { medium: medium.as_ref().map(|_| "street".into()), ..line }, medium)
 }
@@ -555,6 +574,7 @@ fn tls(number: u32, is_old: bool) -> Tls {
         client_certificate: is_old.then_some(size),
         resumption: if is_old { TlsResumption::Always } else { TlsResumption::AfterFirst },
         ticket: size,
+        early_data: !is_old && number.is_multiple_of(2),
         flights: number.is_multiple_of(2).then(|| vec![size; 3]),
     }
 }

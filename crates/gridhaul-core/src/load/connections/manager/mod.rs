@@ -2,6 +2,7 @@
 
 mod carrier;
 mod closing;
+mod early_data;
 #[cfg(test)]
 mod tests;
 
@@ -88,6 +89,8 @@ pub struct ConnectionManager {
 struct CurrentConnection {
     /// Bytes that each end has written.
     written: [u64; 2],
+    /// Bytes that each end has written up to the end of its latest flight of TLS.
+    flights_until: [u64; 2],
     /// Messages of each end in transit: size, and bytes on the connection up to its end.
     in_transit: [VecDeque<InTransit>; 2],
     /// Messages of each end that it has carried.
@@ -288,10 +291,15 @@ impl ConnectionManager {
         let Some(tls) = &rules.tls else { return };
         let flights = tls.handshake(resumed);
         let writer = if sent.is_multiple_of(2) { FlowEnd::From } else { FlowEnd::To };
-        let has_arrived = self.has_received_all(writer, transport);
+        let has_arrived = self.has_received_flight(writer, transport);
+        if resumed && tls.early_data {
+            self.write_early(now, sent, transport);
+        }
         if let Some(&bytes) = flights.get(sent) {
             if has_arrived && transport.state(now, writer) != EndState::Opening {
                 self.write(writer, u64::from(bytes), transport);
+                self.connection.flights_until[writer as usize] =
+                    self.connection.written[writer as usize];
                 counters.on_handshake_bytes(u64::from(bytes));
                 self.phase = Phase::Securing { resumed, sent: sent + 1 };
             }
@@ -326,24 +334,40 @@ impl ConnectionManager {
             self.lose(now, transport, counters);
             return;
         }
-        let is_single =
-            self.rules.policy == ConnectionPolicy::PerMessage && !self.rules.has_session;
         for end in ENDS {
-            while !(is_single && self.connection.carried[end as usize] > 0)
-                && transport.state(now, end) != EndState::Opening
-                && let Some(bytes) = self.waiting[end as usize].pop_front()
-            {
-                let on_connection = self.rules.stream_bytes(bytes);
-                self.write(end, on_connection, transport);
-                let until = self.connection.written[end as usize];
-                self.connection.in_transit[end as usize].push_back(InTransit { bytes, until });
-                self.connection.carried[end as usize] += 1;
-                self.used_at = now;
-            }
+            self.write_waiting(now, end, u64::MAX, transport);
         }
         if self.has_served(now) {
             self.close(FlowEnd::From, transport);
             self.enter(Phase::Closing);
+        }
+    }
+
+    /// Writes the messages of an end that wait, as far as they fit into this many bytes.
+    fn write_waiting(
+        &mut self,
+        now: Instant,
+        end: FlowEnd,
+        mut room: u64,
+        transport: &mut impl ConnectionTransport,
+    ) {
+        let is_single =
+            self.rules.policy == ConnectionPolicy::PerMessage && !self.rules.has_session;
+        while !(is_single && self.connection.carried[end as usize] > 0)
+            && transport.state(now, end) != EndState::Opening
+            && let Some(&bytes) = self.waiting[end as usize].front()
+        {
+            let on_connection = self.rules.stream_bytes(bytes);
+            if on_connection > room {
+                return;
+            }
+            room -= on_connection;
+            self.waiting[end as usize].pop_front();
+            self.write(end, on_connection, transport);
+            let until = self.connection.written[end as usize];
+            self.connection.in_transit[end as usize].push_back(InTransit { bytes, until });
+            self.connection.carried[end as usize] += 1;
+            self.used_at = now;
         }
     }
 
@@ -398,8 +422,8 @@ impl ConnectionManager {
             || transport.state(now, FlowEnd::From) == EndState::Failed
     }
 
-    fn has_received_all(&self, end: FlowEnd, transport: &impl ConnectionTransport) -> bool {
-        transport.delivered(end) >= self.connection.written[other(end) as usize]
+    fn has_received_flight(&self, end: FlowEnd, transport: &impl ConnectionTransport) -> bool {
+        transport.delivered(end) >= self.connection.flights_until[other(end) as usize]
     }
 
     fn write(&mut self, end: FlowEnd, bytes: u64, transport: &mut impl ConnectionTransport) {

@@ -190,6 +190,36 @@ fn a_device_resumes_its_session_after_the_first_handshake() {
     assert_eq!(member.arrived, [70, 550]);
 }
 
+/// A message of a resumption arrives with the ClientHello, one round trip of 20 ms earlier.
+#[test]
+fn early_data_saves_the_round_trip_of_a_resumption() {
+    let resumption = TlsResumption::AfterFirst;
+    for (early_data, second) in [(false, 550), (true, 530)] {
+        let tls = Tls { resumption, early_data, ..keys(TlsVersion::V1_3) };
+        let mut member =
+            Member::new(ConnectionPolicy::PerMessage, Some(&tls), Reconnect::default());
+        member.run(1_000, &[0, 500]);
+        assert_eq!(member.arrived, [50, second]);
+        // Two handshakes, of which the second one is resumed, a message and an alert.
+        let flights = TlsFlights::of(&tls);
+        let device: u64 = member.path.writes[0].iter().map(|(_, bytes)| bytes).sum();
+        let expected = u64::from(flights.resumed[0] + flights.resumed[2] + flights.close_notify);
+        assert_eq!(device, expected + flights.protected(100));
+    }
+}
+
+#[test]
+fn early_data_has_a_largest_size() {
+    let resumption = TlsResumption::Always;
+    let tls = Tls { resumption, early_data: true, ..keys(TlsVersion::V1_3) };
+    let policy = ConnectionPolicy::IdleTimeout(Duration::from_secs(1));
+    let mut member = Member::new(policy, Some(&tls), Reconnect::default());
+    // 134 messages of 122 B with their records are 16,348 B; one more is too many.
+    member.run(200, &[0; 135]);
+    assert_eq!(member.arrived[..134], [30; 134]);
+    assert_eq!(member.arrived[134..], [50]);
+}
+
 #[test]
 fn an_idle_connection_closes_and_the_next_message_opens_another() {
     let policy = ConnectionPolicy::IdleTimeout(Duration::from_millis(100));
