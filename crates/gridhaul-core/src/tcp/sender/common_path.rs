@@ -228,8 +228,8 @@ impl Sender {
         removed
     }
 
-    /// Whether a full segment of new data is sent next: the windows allow it, and it is not the last
-    /// before FIN. Otherwise the general path decides.
+    /// Whether a full segment of new data is sent next: the windows allow it, and it is not the
+    /// last before FIN. Otherwise the general path decides.
     #[inline]
     pub(super) fn may_send_common_segment(&self, params: &StackParams) -> bool {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
@@ -280,8 +280,8 @@ impl Sender {
         end <= self.written.min(self.una + u64::from(self.peer_window))
     }
 
-    /// Whether the last segment has filled the congestion window or was the last one of the data, so
-    /// that no segment can be sent now. False where that is not known.
+    /// Whether the last segment has filled the congestion window or was the last one of the data,
+    /// so that no segment can be sent now. False where that is not known.
     #[inline]
     pub(crate) const fn has_filled_window(&self) -> bool {
         self.flags.has(Flag::WindowFilled) && !self.flags.has(Flag::Closing)
