@@ -197,7 +197,8 @@ impl MessageSession {
     }
 
     fn poll_acknowledgement(&mut self, now: Instant) -> Option<(FlowEnd, MessageFrame)> {
-        let (_, number) = self.owed.pop_front_if(|(at, _)| *at <= now)?;
+        let (_, number) = *self.owed.front().filter(|(at, _)| *at <= now)?;
+        self.owed.pop_front();
         Some((FlowEnd::To, MessageFrame::Acknowledgement(number)))
     }
 

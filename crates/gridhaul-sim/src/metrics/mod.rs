@@ -102,6 +102,20 @@ impl RunState<'_> {
         Some(in_progress.total()).filter(|total| !total.is_zero())
     }
 
+    /// Adds the columns of acknowledged messages, with their loss. Returns whether the row has any.
+    fn add_acknowledged(&self, row: usize, into: &mut Metrics) -> bool {
+        let coap = self.counters.coap[row].as_ref();
+        let connections = self.counters.connections[row].as_ref();
+        let messages = connections.and_then(|row| row.counters.messages.as_ref());
+        if let Some(coap) = coap {
+            coap.metrics(into);
+        }
+        if let Some(messages) = messages {
+            messages.metrics(into);
+        }
+        coap.is_some() || messages.is_some()
+    }
+
     /// Payload of a flow that has reached the application at the end of its path; of a dialogue,
     /// the payload that has reached both applications.
     fn delivered(&self, index: usize) -> u64 {
@@ -257,9 +271,7 @@ fn flow_row(
         if totals.may_be_altered {
             metrics.push((Metric::AlteredMessages, totals.altered as f64));
         }
-        let coap = state.counters.coap[row].as_ref();
-        let acknowledged = connections.and_then(|row| row.counters.messages.as_ref());
-        let (lost, of) = if coap.is_some() || acknowledged.is_some() {
+        let (lost, of) = if state.add_acknowledged(row, &mut metrics) {
             (0, 0)
         } else if members.tcp {
             (members.undelivered.unsent, totals.due)
@@ -269,12 +281,6 @@ fn flow_row(
             (lost, totals.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
-        if let Some(coap) = coap {
-            coap.metrics(&mut metrics);
-        }
-        if let Some(messages) = acknowledged {
-            messages.metrics(&mut metrics);
-        }
         let completed = state.counters.in_progress[row].as_ref();
         let all_arrived = state.counters.delays[row].count() == totals.due;
         let completed = completed.filter(|_| all_arrived);

@@ -32,8 +32,9 @@ impl<T> InTransit<T> {
 
     /// Removes and returns the next item that has arrived completely at an end, and its position.
     pub(super) fn take(&mut self, end: FlowEnd, carrier: &impl Carrier) -> Option<(u64, T)> {
-        let delivered = carrier.delivered(end);
-        self.sent[other(end) as usize].pop_front_if(|(until, _)| *until <= delivered)
+        let sent = &mut self.sent[other(end) as usize];
+        let is_complete = sent.front().is_some_and(|(until, _)| *until <= carrier.delivered(end));
+        if is_complete { sent.pop_front() } else { None }
     }
 
     /// The connection has ended: its items that have not arrived are lost.
