@@ -199,7 +199,9 @@ fn every_scenario_of_the_repository_is_answered() {
                 .iter()
                 .any(|metric| row.mean(*metric).is_some_and(|mean| mean > 0.0))
         };
-        assert!(rows.clone().all(|row| alive(&row)), "{line}: a flow carried nothing");
+        // One of the uploads of this scenario stalls in a black hole.
+        let stalls = path.ends_with("path-mtu.toml");
+        assert!(stalls || rows.clone().all(|row| alive(&row)), "{line}: a flow carried nothing");
         assert!(rows.clone().all(delays_are_consistent), "{line}: delays contradict each other");
         answered += 1;
     }
