@@ -251,7 +251,10 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
         (direction.drx.is_some(), "drx", "discontinuous reception"),
         (direction.radio.is_some(), "radio", "transport blocks"),
         (
-            matches!(&direction.loss, Some(Loss::GilbertElliott(channel)) if !channel.delay_bad.is_zero()),
+            matches!(
+                &direction.loss,
+                Some(Loss::GilbertElliott(channel)) if !channel.delay_bad.is_zero()
+            ),
             "loss.gilbert_elliott.delay_bad",
             "delays that are correlated with losses",
         ),

@@ -4,8 +4,8 @@ use super::{Link, Node, Scenario};
 use crate::units::Duration;
 
 impl Scenario {
-    /// Keys of crashes, outages, handovers, changes of rates and attacks that start at or after the end of the
-    /// run; in a sweep, those that do so at all points.
+    /// Keys of crashes, outages, handovers, changes of rates and attacks that start at or after the
+    /// end of the run; in a sweep, those that do so at all points.
     pub(crate) fn keys_after_end(&self) -> Vec<String> {
         self.at_all_points(Self::keys_after_end_here)
     }

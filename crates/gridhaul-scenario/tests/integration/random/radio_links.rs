@@ -66,7 +66,7 @@ impl Reception {
     }
 }
 
-/// What was measured on a link.
+/// The quantity that was measured on a link.
 #[derive(Debug, Clone)]
 pub(super) enum Measured {
     Nothing,
