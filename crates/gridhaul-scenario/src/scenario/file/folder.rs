@@ -7,9 +7,9 @@ use toml::Value;
 use crate::scenario::{Link, Load, Scenario, Values};
 
 impl Scenario {
-    /// Sets the folder of the scenario file: paths of traces and qualities are relative to it, or to
-    /// the [`Scenario::folder`] of the file, which becomes an absolute path. Without traces in flows
-    /// or sweeps, the folder is not set.
+    /// Sets the folder of the scenario file: paths of traces and qualities are relative to it, or
+    /// to the [`Scenario::folder`] of the file, which becomes an absolute path. Without traces in
+    /// flows or sweeps, the folder is not set.
     pub fn set_folder(&mut self, folder: &Path) {
         let own = Path::new(self.folder.as_deref().unwrap_or_default());
         if self.has_trace()
