@@ -1,6 +1,7 @@
 //! Runs on the kernel of this machine. They require root, or user namespaces, and /dev/net/tun.
 //! Otherwise they report this and pass, but fail with `CI` set.
 
+mod acknowledgements;
 mod coap;
 mod congestion_control;
 mod connections;
