@@ -5,7 +5,7 @@ use gridhaul_scenario::answer::{Answer, Metric};
 use crate::pair::pair;
 use crate::{mean, run};
 
-/// An excerpt of scenarios/acknowledged-readings.toml: messages at 0 s, 2 s, …, 12 s, and an outage
+/// An excerpt of scenarios/acknowledged-readings.toml: a message every 2 s, and an outage
 /// from 3 s to 7 s.
 fn excerpt(keys: &str) -> Option<Answer> {
     let link = "both = { rate = '200 kbit/s', delay = '20 ms', \
