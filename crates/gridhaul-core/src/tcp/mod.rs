@@ -5,6 +5,7 @@
 //! ([`Connection::poll_transmit`]) and its next timer deadline ([`Connection::next_deadline`]).
 //! Call order: after every `handle_*`, poll until `None`.
 
+mod bit_set;
 pub mod congestion;
 mod connection;
 mod ecn_path;

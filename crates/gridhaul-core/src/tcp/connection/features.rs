@@ -1,4 +1,6 @@
-//! Features of a connection in one byte, to keep connections small.
+//! Features of a connection.
+
+use crate::tcp::bit_set::Property;
 
 /// A feature of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,22 +17,9 @@ pub(super) enum Feature {
     EchoesMark = 16,
 }
 
-/// A set of features.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Features(u8);
-
-impl Features {
+impl Property for Feature {
     #[inline]
-    pub(super) const fn has(self, feature: Feature) -> bool {
-        self.0 & feature as u8 != 0
-    }
-
-    pub(super) const fn set(&mut self, feature: Feature, holds: bool) {
-        self.0 = self.0 & !(feature as u8) | if holds { feature as u8 } else { 0 };
-    }
-
-    /// Keeps a feature only if it `holds`.
-    pub(super) const fn restrict(&mut self, feature: Feature, holds: bool) {
-        self.set(feature, self.has(feature) && holds);
+    fn bit(self) -> u8 {
+        self as u8
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::Instant;
 
+use crate::tcp::bit_set::BitSet;
 use crate::tcp::event::{LinkEvent, LinkReport};
 use crate::tcp::params::StackParams;
 use crate::tcp::receiver::Receiver;
@@ -24,7 +25,7 @@ use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};
 use crate::tcp::sender::{SendRange, Sender};
 
 use self::closing::RareState;
-use self::features::{Feature, Features};
+use self::features::Feature;
 pub use self::output::PendingSegment;
 use self::output::clock_option;
 use self::sending_half::SendingHalf;
@@ -89,7 +90,7 @@ pub struct Connection {
     /// Timestamp to echo (RFC 7323, section 4.3); with MEDX, the one-way delay to report.
     echo: u32,
     state: State,
-    features: Features,
+    features: BitSet<Feature>,
     rare: Option<Box<RareState>>,
 }
 
@@ -130,7 +131,7 @@ impl Connection {
     }
 
     fn new(params: Arc<StackParams>, isn: u32, state: State) -> Self {
-        let mut features = Features::default();
+        let mut features = BitSet::default();
         features.set(Feature::Timestamps, params.has_clock_option());
         features.set(Feature::Sack, params.sack);
         let echo = if params.one_way_delay { OneWayDelay::UNKNOWN } else { 0 };

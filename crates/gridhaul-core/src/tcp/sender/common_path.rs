@@ -283,7 +283,7 @@ impl Sender {
     /// Whether the last segment has filled the congestion window or was the last one of the data,
     /// so that no segment can be sent now. False where that is not known.
     #[inline]
-    pub(crate) const fn has_filled_window(&self) -> bool {
+    pub(crate) fn has_filled_window(&self) -> bool {
         self.flags.has(Flag::WindowFilled) && !self.flags.has(Flag::Closing)
     }
 }

@@ -1,4 +1,6 @@
-//! Properties of a sender in one byte, to keep connections small.
+//! Properties of a sender.
+
+use crate::tcp::bit_set::Property;
 
 /// A property of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,18 +19,9 @@ pub(super) enum Flag {
     Closing = 16,
 }
 
-/// A set of properties.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Flags(u8);
-
-impl Flags {
+impl Property for Flag {
     #[inline]
-    pub(super) const fn has(self, flag: Flag) -> bool {
-        self.0 & flag as u8 != 0
-    }
-
-    #[inline]
-    pub(super) const fn set(&mut self, flag: Flag, holds: bool) {
-        self.0 = self.0 & !(flag as u8) | if holds { flag as u8 } else { 0 };
+    fn bit(self) -> u8 {
+        self as u8
     }
 }

@@ -26,6 +26,7 @@ mod transmit;
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
+use super::bit_set::BitSet;
 use super::congestion::{Controller, EstimatorCounters};
 use super::event::LinkReport;
 use super::params::StackParams;
@@ -36,7 +37,7 @@ use super::rtt::RttEstimator;
 
 pub(super) use self::snapshot::SenderSnapshot;
 use cwnd_validation::CwndValidation;
-use flags::{Flag, Flags};
+use flags::Flag;
 use optional_state::OptionalState;
 use timer_wheel::TimerWheel;
 
@@ -98,7 +99,7 @@ pub struct Sender {
     /// Whether the congestion window limited the sender since the last acknowledgement, where
     /// [`CwndValidation`] does not determine it.
     window_limited: bool,
-    flags: Flags,
+    flags: BitSet<Flag>,
     rto_at: Instant,
     last_sent: Instant,
     window_probe: retransmission_timer::WindowProbe,
@@ -146,7 +147,7 @@ impl Sender {
     pub fn new(params: &StackParams) -> Self {
         let mut congestion = Controller::new(params);
         let recovery = Recovery::new(params);
-        let mut flags = Flags::default();
+        let mut flags = BitSet::default();
         flags.set(Flag::Paced, congestion.is_paced());
         flags.set(Flag::CommonPath, common_path::applies(&congestion, params));
         let only_grows = common_path::only_grows(&mut congestion, &recovery, params);
@@ -229,7 +230,7 @@ impl Sender {
     }
 
     /// Whether the application has neither written data nor closed.
-    pub(crate) const fn has_no_data(&self) -> bool {
+    pub(crate) fn has_no_data(&self) -> bool {
         self.written == 1 && !self.is_closing()
     }
 
@@ -342,7 +343,7 @@ impl Sender {
     }
 
     /// Stops all timers.
-    pub(crate) const fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.rto_at = Instant::NEVER;
         self.flags.set(Flag::Paced, false);
     }

@@ -20,14 +20,14 @@ impl Sender {
     }
 
     /// Whether the application has closed its direction.
-    pub(super) const fn is_closing(&self) -> bool {
+    pub(super) fn is_closing(&self) -> bool {
         self.closed || self.flags.has(Flag::Closing)
     }
 
     /// No more data can be sent now: FIN follows the data that is left, if the application has
     /// closed. Returns whether it has closed since data was sent.
     #[inline]
-    pub(crate) const fn complete_close(&mut self) -> bool {
+    pub(crate) fn complete_close(&mut self) -> bool {
         let closing = self.flags.has(Flag::Closing);
         if closing {
             self.flags.set(Flag::Closing, false);
