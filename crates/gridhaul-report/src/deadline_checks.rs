@@ -16,14 +16,10 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
         .flat_map(|(label, answer)| answer.points.iter().map(move |point| (label, point)))
         .filter(|(_, point)| !point.deadline_checks.is_empty())
         .collect();
-    let mut parameters: Vec<&String> = Vec::new();
-    for key in points.iter().flat_map(|(_, point)| point.parameters.keys()) {
-        if !parameters.contains(&key) {
-            parameters.push(key);
-        }
-    }
+    let all: Vec<&Point> = points.iter().map(|(_, point)| *point).collect();
+    let (parameters, mut headers): (Vec<&String>, Vec<String>) =
+        parameter_label::columns(&all).into_iter().unzip();
     let compared = answers.len() > 1;
-    let mut headers: Vec<String> = parameters.iter().map(|key| (*key).clone()).collect();
     headers.push("flow".to_owned());
     if compared {
         headers.push("answer".to_owned());

@@ -85,6 +85,29 @@ pub(crate) fn named(key: &str, value: &str, all: &[String]) -> String {
     if is_unique { format!("{} {text}", short(key)) } else { format!("{} {text}", label(key)) }
 }
 
+/// Whether two keys belong to the same sweep entry with labels: each point has the same label for
+/// both.
+pub(crate) fn share_label(points: &[&Point], one: &str, other: &str) -> bool {
+    let label = |point: &Point, key: &str| point.labels.get(key).cloned();
+    let is_shared =
+        |point: &&Point| label(point, one).is_some() && label(point, one) == label(point, other);
+    !points.is_empty() && points.iter().all(is_shared)
+}
+
+/// The swept keys of points as columns of a table, each with its heading. Keys of one sweep entry
+/// with labels are a single column, `label`.
+pub(crate) fn columns<'a>(points: &[&'a Point]) -> Vec<(&'a String, String)> {
+    let mut columns: Vec<(&String, String)> = Vec::new();
+    let keys: IndexSet<&String> = points.iter().flat_map(|point| point.parameters.keys()).collect();
+    for key in keys {
+        match columns.iter_mut().find(|(first, _)| share_label(points, first, key)) {
+            Some((_, heading)) => *heading = "label".to_owned(),
+            None => columns.push((key, key.clone())),
+        }
+    }
+    columns
+}
+
 /// Labels of the points of a sweep: the keys that differ between the points, with their values.
 pub(crate) struct PointLabels<'a> {
     points: &'a [Point],
@@ -226,5 +249,27 @@ mod tests {
             ["delayed ACK 0 s", "delayed ACK"]
         );
         assert_eq!(value(&points[1], "stack.x.delayed_ack").unwrap(), "delayed ACK");
+    }
+
+    #[test]
+    fn keys_of_an_entry_with_labels_are_one_column() {
+        let point = |router: &str, queue: &str| Point {
+            parameters: [("near.on", router), ("far.on", router), ("queue", queue)]
+                .map(|(key, text)| (key.to_owned(), text.to_owned()))
+                .into(),
+            ..Point::default()
+        };
+        let mut points = [point("true", "5 packets"), point("false", "9 packets")];
+        let headings = |points: &[Point]| {
+            let points: Vec<&Point> = points.iter().collect();
+            columns(&points).into_iter().map(|(_, heading)| heading).collect::<Vec<_>>()
+        };
+        assert_eq!(headings(&points), ["near.on", "far.on", "queue"]);
+        for (point, label) in points.iter_mut().zip(["failover", "DSL only"]) {
+            for key in ["near.on", "far.on"] {
+                point.labels.insert(key.into(), label.into());
+            }
+        }
+        assert_eq!(headings(&points), ["label", "queue"]);
     }
 }

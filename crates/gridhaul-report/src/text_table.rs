@@ -1,7 +1,7 @@
 //! Text tables of answers, for the terminal and for reports.
 
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
+use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
 use crate::format::{self, Prefix, UNKNOWN};
 use crate::parameter_label;
@@ -153,19 +153,15 @@ impl<'a> Records<'a> {
                 answer.points.iter().map(move |point| (label, answer.replications_of(point), point))
             })
         };
-        let rows_of = |point: &'a gridhaul_scenario::answer::Point| match scope {
+        let rows_of = |point: &'a Point| match scope {
             Scope::Flow => &point.flows,
             Scope::Link => &point.links,
         };
-        let mut parameters: Vec<&String> = Vec::new();
-        for key in points().flat_map(|(_, _, point)| point.parameters.keys()) {
-            if !parameters.contains(&key) {
-                parameters.push(key);
-            }
-        }
+        let all: Vec<&Point> = points().map(|(_, _, point)| point).collect();
+        let (parameters, mut keys): (Vec<&String>, Vec<String>) =
+            parameter_label::columns(&all).into_iter().unzip();
         let compared = answers.len() > 1;
         let counted = points().flat_map(|(_, _, point)| rows_of(point)).any(|row| row.count != 1);
-        let mut keys: Vec<String> = parameters.iter().map(|key| (*key).clone()).collect();
         keys.push(name.to_owned());
         if counted {
             keys.push("count".to_owned());

@@ -121,7 +121,8 @@ fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
 /// The importance of a metric to a reader, from 0 to 1.
 const fn weight(metric: Metric) -> f64 {
     match metric {
-        Metric::CompletionTime | Metric::DeadlineMet => 1.0,
+        // The distribution over members is recorded by request.
+        Metric::CompletionTime | Metric::DeadlineMet | Metric::MemberDeliveredMin => 1.0,
         Metric::Goodput => 0.95,
         Metric::DelayP98 | Metric::MessageLoss => 0.9,
         Metric::RttMean | Metric::DelayMean => 0.7,

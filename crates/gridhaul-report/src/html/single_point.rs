@@ -25,6 +25,16 @@ const FAMILIES: &[Family] = &[
         &[Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax],
     ),
     family("Message loss", "loss", &[Metric::MessageLoss]),
+    family(
+        "Messages delivered, by member",
+        "share of messages",
+        &[Metric::MemberDeliveredMin, Metric::MemberDeliveredP1, Metric::MemberDeliveredMedian],
+    ),
+    family(
+        "Message delay, by member",
+        "delay",
+        &[Metric::MemberDelayMedian, Metric::MemberDelayP99, Metric::MemberDelayMax],
+    ),
     family("Mean round-trip time", "time", &[Metric::RttMean]),
     family(
         "Recovery from loss",
@@ -59,7 +69,7 @@ pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<Ranked> {
 
 fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     let scope = family.metrics[0].info().scope;
-    let mut groups = groups(answers, scope);
+    let mut groups = groups(answers, family);
     let all = groups.len();
     groups.truncate(GROUPS_MAX);
     let has_nonzero_value = |metric: &Metric| {
@@ -132,10 +142,12 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     vec![chart(&title, series.collect(), *metric)]
 }
 
-/// Distinct names of the rows of all answers.
-fn groups<'a>(answers: &'a [(String, &Answer)], scope: Scope) -> Vec<&'a str> {
+/// Distinct names of the rows of all answers that have a metric of the family.
+fn groups<'a>(answers: &'a [(String, &Answer)], family: &Family) -> Vec<&'a str> {
+    let scope = family.metrics[0].info().scope;
+    let has_metric = |row: &&Row| family.metrics.iter().any(|metric| row.mean(*metric).is_some());
     let mut groups: Vec<&str> = Vec::new();
-    for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)) {
+    for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)).filter(has_metric) {
         if !groups.contains(&row.name.as_str()) {
             groups.push(&row.name);
         }

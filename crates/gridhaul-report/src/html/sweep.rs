@@ -22,12 +22,12 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
     let points: Vec<&Point> = answers.iter().flat_map(|(_, answer)| &answer.points).collect();
     let Some(x) = keys.first() else { return Vec::new() };
     let numeric = axis(&points, x);
-    let labels = labels(&points, x);
+    let is_labelled = points.iter().any(|point| point.labels.contains_key(x));
     let shown = |metric: &&Metric| HEADLINE.contains(metric) || **metric == Metric::DeadlineMet;
     let metrics = Metric::ALL.iter().filter(shown);
     let mut out = Vec::new();
     for metric in metrics {
-        let lines = lines(answers, *metric, keys);
+        let lines = lines(answers, *metric, keys, numeric.is_some());
         if !lines.iter().any(Line::has_nonzero_value) {
             continue;
         }
@@ -49,8 +49,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
             let rank = weight(*metric) * (0.1 + 0.9 * differences(&own));
             let data = ChartData {
                 metric: *metric,
-                x,
-                labels: &labels,
+                x: if is_labelled { String::new() } else { parameter_label::label(x) },
                 numeric: numeric.clone(),
                 lines: own,
                 all,
@@ -61,14 +60,6 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
         }
     }
     out
-}
-
-/// Labels of the values of a key.
-fn labels(points: &[&Point], key: &str) -> BTreeMap<String, String> {
-    let named = points.iter().filter_map(|point| {
-        Some((point.parameters.get(key)?.clone(), parameter_label::value(point, key)?))
-    });
-    named.collect()
 }
 
 /// The largest contrast within one row, over its points and lines.
@@ -100,12 +91,23 @@ impl Line {
     }
 }
 
-fn lines(answers: &[(String, &Answer)], metric: Metric, keys: &[String]) -> Vec<Line> {
+/// The lines of a metric. Without a numeric axis, the first key has the values that are shown: a
+/// label is that of several keys, of which one alone may have the same value at different labels.
+fn lines(
+    answers: &[(String, &Answer)],
+    metric: Metric,
+    keys: &[String],
+    is_numeric: bool,
+) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut index: BTreeMap<(String, Vec<String>), usize> = BTreeMap::new();
     for (label, answer) in answers {
         for point in &answer.points {
-            let Some(x) = point.parameters.get(&keys[0]) else { continue };
+            let x = match is_numeric {
+                true => point.parameters.get(&keys[0]).cloned(),
+                false => parameter_label::value(point, &keys[0]),
+            };
+            let Some(x) = x else { continue };
             let mut rest: Vec<String> = Vec::new();
             if answers.len() > 1 {
                 rest.push(label.clone());
@@ -140,9 +142,8 @@ fn rows(point: &Point, metric: Metric) -> &[Row] {
 /// The data of one chart.
 struct ChartData<'a> {
     metric: Metric,
-    x: &'a str,
-    /// Labels of the values of `x`.
-    labels: &'a BTreeMap<String, String>,
+    /// Name of the first key; empty if its values have labels.
+    x: String,
     numeric: Option<Axis>,
     lines: Vec<&'a Line>,
     /// Number of lines before truncation.
@@ -207,9 +208,8 @@ impl ChartData<'_> {
     fn bars(&self, title: String, y: Axis, with_row: bool) -> BarChart {
         let values = self.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| x));
         let groups: IndexSet<&String> = values.collect();
-        let shown = |group: &&String| self.labels.get(*group).unwrap_or(group).clone();
-        let mut chart = BarChart::new(title, y, groups.iter().map(shown));
-        chart.group_label = parameter_label::label(self.x);
+        let mut chart = BarChart::new(title, y, groups.iter().map(|group| (*group).clone()));
+        chart.group_label.clone_from(&self.x);
         self.lines.iter().fold(chart, |chart, line| {
             let mut estimates: BTreeMap<&String, Estimate> = BTreeMap::new();
             for (x, estimate) in &line.points {

@@ -25,11 +25,13 @@ const DELAY_P98: Measure = measure(Metric::DelayP98, "98th percentile of message
 const DELAY_MEAN: Measure = measure(Metric::DelayMean, "mean message delay", false);
 const DEADLINE_MET: Measure =
     measure(Metric::DeadlineMet, "share of messages that met the deadline", true);
+const WORST_MEMBER: Measure =
+    measure(Metric::MemberDeliveredMin, "delivery ratio of the worst member", true);
 const LOSS: Measure = measure(Metric::MessageLoss, "message loss", false);
 
 /// Quantities of message flows, transfers and streams, by importance.
 const OF_MESSAGES: &[Measure] =
-    &[DELAY_P98, DEADLINE_MET, LOSS, DELAY_MEAN, GOODPUT, RETRANSMISSION];
+    &[WORST_MEMBER, DELAY_P98, DEADLINE_MET, LOSS, DELAY_MEAN, GOODPUT, RETRANSMISSION];
 const OF_TRANSFERS: &[Measure] = &[COMPLETION, RTT, RETRANSMISSION];
 const OF_STREAMS: &[Measure] = &[GOODPUT, RTT, RETRANSMISSION];
 

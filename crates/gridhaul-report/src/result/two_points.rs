@@ -122,5 +122,21 @@ fn times(ratio: f64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    if share < 0.1 { format!("{:.1}", share * 100.0) } else { format!("{:.0}", share * 100.0) }
+    match share * 100.0 {
+        // A decrease to a small value is none of 100 %.
+        percent if percent > 99.9 && share < 1.0 => "more than 99.9".to_owned(),
+        percent if percent < 10.0 || percent > 99.0 => format!("{percent:.1}"),
+        percent => format!("{percent:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decrease_to_a_small_value_is_none_of_a_hundred_percent() {
+        let shares = [0.012, 0.25, 0.996, 0.999_8, 1.0];
+        assert_eq!(shares.map(percent), ["1.2", "25", "99.6", "more than 99.9", "100.0"]);
+    }
 }

@@ -90,6 +90,7 @@ fn charts_depend_on_the_kind_of_answer() {
             &charts(&[(String::new(), &swept("rate", &["1 Mbit/s", "500 kbit/s"]))]),
         ),
         outline("a sweep over time", &charts(&[(String::new(), &over_time)])),
+        outline("two keys with labels", &charts(&[(String::new(), &labelled())])),
     ];
     insta::assert_snapshot!(text.concat());
 }
@@ -142,6 +143,19 @@ fn empty_answers_make_a_page() {
     assert!(html(&Report { answers: &answers, ..Report::default() }).ends_with("</html>\n"));
     assert!(html(&Report::default()).ends_with("</html>\n"));
     assert_eq!(table(&empty), TextTable::default());
+}
+
+/// An answer to a sweep of two keys with labels, neither of which differs at each point.
+fn labelled() -> Answer {
+    let mut answer = swept("resumption", &["never", "always", "always"]);
+    let others = [(50, "full"), (50, "resumed"), (200, "resumed, faster")];
+    for (point, (accepted, label)) in answer.points.iter_mut().zip(others) {
+        point.parameters.insert("per_second".into(), accepted.to_string());
+        for key in ["resumption", "per_second"] {
+            point.labels.insert(key.into(), label.into());
+        }
+    }
+    answer
 }
 
 /// An answer to a sweep of one key.

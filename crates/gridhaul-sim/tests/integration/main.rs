@@ -16,6 +16,7 @@ mod event_log;
 mod exchanges;
 mod fragments;
 mod goodput;
+mod hand_calculations;
 mod header_compression;
 mod hybrid_routers;
 mod limitations;

@@ -66,16 +66,16 @@ impl Report<'_> {
 
     fn attempts(&mut self, key: &str, flow: &Flow) {
         if let Some(reconnect) = &flow.reconnect {
-            for (name, is_zero) in [
-                ("timeout", reconnect.timeout.is_some_and(|timeout| timeout.is_zero())),
-                ("pause", reconnect.pause.is_zero()),
-                ("factor", reconnect.factor == 0),
+            for (name, is_zero, usual) in [
+                ("timeout", reconnect.timeout.is_some_and(|timeout| timeout.is_zero()), "\"10 s\""),
+                ("pause", reconnect.pause.is_zero(), "\"10 s\""),
+                ("factor", reconnect.factor == 0, "2"),
             ] {
                 if is_zero {
                     self.refuse(
                         format!("{key}.reconnect.{name}"),
                         "the value must be above 0",
-                        "write \"10 s\" for a time or 2 for the factor, or leave it out",
+                        format!("write {usual}, or leave it out"),
                     );
                 }
             }

@@ -14,6 +14,13 @@ impl Report<'_> {
                 "write \"20.48 s\", or remove `drx` for a device that always listens",
             );
         }
+        if link.shared {
+            self.refuse(
+                &key,
+                "the devices of a shared link would sleep and wake at the same time",
+                "remove `shared`, so that each member has its own phase, or remove `drx`",
+            );
+        }
         let other = [
             (link.medium.is_some(), "medium"),
             (direction.trace.is_some(), "trace"),

@@ -33,7 +33,7 @@ impl Report<'_> {
             (
                 "probe_interval",
                 probe_interval_error(router.probe_interval, detection_time),
-                "increase detection_time for links that carry fewer probes",
+                "write \"200 ms\"; for links that carry fewer probes, increase detection_time too",
             ),
         ];
         for (name, error, remedy) in times {
@@ -86,9 +86,16 @@ impl Report<'_> {
         let Some(peer) = self.scenario.node.get(&router.peer) else {
             return self.unknown(&format!("{key}.peer"), "node", &router.peer, &self.scenario.node);
         };
+        if router.peer == name {
+            return self.refuse(
+                format!("{key}.peer"),
+                "a hybrid router cannot be its own peer",
+                "name the node at the other end of the links",
+            );
+        }
         let is_mutual =
             peer.router.as_ref().is_some_and(|other| other.peer == name && other.on == router.on);
-        if !is_mutual || router.peer == name {
+        if !is_mutual {
             self.refuse(
                 format!("{key}.peer"),
                 format!("node {:?} has no hybrid router with this node as its peer", router.peer),
@@ -117,7 +124,9 @@ impl Report<'_> {
                 continue;
             };
             let ends = [link.from.as_str(), link.to.as_str()];
-            if !(ends.contains(&name) && ends.contains(&router.peer.as_str())) {
+            // A peer that does not exist is reported once, not for each link.
+            let has_peer = self.scenario.node.contains_key(&router.peer) && router.peer != name;
+            if has_peer && !(ends.contains(&name) && ends.contains(&router.peer.as_str())) {
                 self.refuse(
                     &key,
                     format!("link {link_name:?} does not connect this node and its peer"),

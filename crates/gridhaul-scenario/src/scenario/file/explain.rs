@@ -106,7 +106,7 @@ fn added(name: &str) -> String {
         "every" => "every = \"15 min\"",
         "until" => "until = \"5 %\"",
         "max" => "max = 100",
-        _ => return String::new(),
+        name => return format!("add `{name}`"),
     };
     format!("add {example}")
 }

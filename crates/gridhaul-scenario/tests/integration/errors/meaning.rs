@@ -101,6 +101,11 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "[node.head.router]\npeer = \"meter\"\nlinks = [\"feeder\", \"feder\", \"feeder\"]",
     ),
     (
+        "hybrid router that is its own peer",
+        "[node.head]",
+        "[node.head.router]\npeer = \"head\"\nlinks = [\"feeder\", \"feeder\"]",
+    ),
+    (
         "hybrid router with wrong times and classes",
         "[node.meter]\n\n[node.head]",
         "[node.meter.router]\npeer = \"head\"\nlinks = [\"feeder\"]\n[node.head.router]\n\
@@ -401,6 +406,9 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "handovers that overlap",
         "both = {",
         "handover = { every = \"40 ms\", at = [\"1 s\"], interruption = \"50 ms\" }\nboth = {",
+        "discontinuous reception of a shared link",
+        "both = { rate = \"3 Mbit/s\",",
+        "shared = true\nboth = { drx = { cycle = \"1 s\", inactivity = \"1 s\" }, rate = \"3 Mbit/s\",",
     ),
     ("trace in an unknown format", "rate = \"3 Mbit/s\"", "trace.json.file = \"a.json\""),
     (
