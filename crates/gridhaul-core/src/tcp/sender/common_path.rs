@@ -94,7 +94,7 @@ impl Sender {
     /// Whether acknowledgements have no effect but that they let the window grow or are counted as
     /// duplicates: all data is in flight that is neither acknowledged nor marked lost.
     #[inline]
-    pub(super) const fn counts_duplicates_only(&self) -> bool {
+    pub(super) fn counts_duplicates_only(&self) -> bool {
         self.flags.has(Flag::CommonPath) && self.flags.has(Flag::GrowthOnly) && !self.sack
     }
 

@@ -408,7 +408,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "handover = { every = \"40 ms\", at = [\"1 s\"], interruption = \"50 ms\" }\nboth = {",
         "discontinuous reception of a shared link",
         "both = { rate = \"3 Mbit/s\",",
-        "shared = true\nboth = { drx = { cycle = \"1 s\", inactivity = \"1 s\" }, rate = \"3 Mbit/s\",",
+        "shared = true\nboth = { drx = { cycle = \"1 s\", inactivity = \"1 s\" }, \
+         rate = \"3 Mbit/s\",",
     ),
     ("trace in an unknown format", "rate = \"3 Mbit/s\"", "trace.json.file = \"a.json\""),
     (
