@@ -406,6 +406,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "handovers that overlap",
         "both = {",
         "handover = { every = \"40 ms\", at = [\"1 s\"], interruption = \"50 ms\" }\nboth = {",
+    ),
+    (
         "discontinuous reception of a shared link",
         "both = { rate = \"3 Mbit/s\",",
         "shared = true\nboth = { drx = { cycle = \"1 s\", inactivity = \"1 s\" }, \
