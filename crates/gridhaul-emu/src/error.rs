@@ -11,6 +11,15 @@ pub(crate) enum EmulationError {
     /// A system call or a program of iproute2 failed.
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
+    /// The kernel lacks connection tracking, or the program `nft` is missing.
+    #[error(
+        "`nat` of a flow needs connection tracking of the kernel (nf_conntrack) and nftables: \
+         {reason}\n  help: install them (Debian: apt-get install nftables), or use backend `sim`"
+    )]
+    Nat {
+        /// The error of the kernel or of `nft`.
+        reason: Box<gridhaul_linux::Error>,
+    },
     /// Recorded packets could not be stored.
     #[error("cannot store recorded packets: {0}")]
     Capture(io::Error),

@@ -41,7 +41,8 @@ pub use coap::{
 };
 pub use connections::{
     AcceptQueue, ConnectionCounters, ConnectionManager, ConnectionRules, ConnectionTransport,
-    EndState, LocalPorts, ManagedCarrier, NoLocalPort, Reconnection, TlsFlights,
+    EndState, IdleRules, KeepAliveAction, KeepAliveTimer, LocalPorts, ManagedCarrier, NatEntry,
+    NatVerdict, NoLocalPort, Reconnection, TlsFlights, UserTimeout,
 };
 pub use deadline::DeadlineCounter;
 pub use event_burst::Burst;

@@ -1,5 +1,6 @@
 //! A flow of the network: its members, ends, stacks and paths.
 
+use gridhaul_core::load::IdleRules;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{RouteMetrics, TCP_RTO_MIN};
 use gridhaul_scenario::backend::RunError;
@@ -27,6 +28,8 @@ pub(crate) struct FlowLayout {
     pub aggregators: u32,
     /// Whether routes limit the receive window, because relay daemons open the sockets.
     pub limits_window: bool,
+    /// NAT, keep-alive and user timeout, if the flow has any.
+    pub idle: Option<IdleRules>,
     /// The stacks of its ends.
     pub stacks: [StackParams; 2],
     /// Path from `from` to `to`, and reverse path; datagrams have no reverse path in a run.
@@ -77,6 +80,7 @@ impl FlowLayout {
             traffic_class: flow.dscp.octet(),
             aggregators: 0,
             limits_window: false,
+            idle: IdleRules::of(flow),
             stacks,
             paths: [routes.forward, routes.reverse],
             chosen: names.map(chosen),

@@ -3,6 +3,7 @@
 mod address;
 mod flow_layout;
 mod link_device;
+mod nat;
 mod plan;
 mod ports;
 mod proxies;

@@ -57,6 +57,7 @@ fn upstream_layout(
 ) -> FlowLayout {
     let names = [stage.stack.as_ref(), to_stack.or(stage.stack.as_ref())];
     FlowLayout {
+        idle: None,
         count: stage.connections as u32,
         group: stage.connections,
         family: AddressFamily::of(stage.ip),

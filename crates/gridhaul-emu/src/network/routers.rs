@@ -61,6 +61,7 @@ fn probe_layout(
         hops.take(1).collect()
     };
     FlowLayout {
+        idle: None,
         count: 1,
         group: 1,
         family: AddressFamily::V4,

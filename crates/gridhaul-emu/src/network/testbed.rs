@@ -1,6 +1,7 @@
 //! The namespaces and devices of a run.
 
 use super::link_device::LinkDevice;
+use super::nat::configure_nats;
 use super::plan::NetworkPlan;
 use crate::error::EmulationError;
 use crate::socket_config::tcp_sysctls;
@@ -53,6 +54,7 @@ fn configure_node(
     }
     configure(plan, node)?;
     plan.configuration(node).run(name)?;
+    configure_nats(plan, node, name)?;
     let shaping = plan.shaping(node);
     if !shaping.is_empty() {
         run_batch("tc", &shaping, name)?;

@@ -3,12 +3,14 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use gridhaul_core::load::IdleRules;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::Transport;
+use gridhaul_scenario::scenario::{KeepAlive, Transport};
+use gridhaul_scenario::units::Duration;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_ip_tos, set_ipv6_tclass,
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
@@ -27,9 +29,30 @@ pub(crate) fn sender(
     controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 0, controls)?;
+    if let Some(rules) = &flow.idle {
+        set_idle_timers(&socket, rules)?;
+    }
     let address = Address { flow: number, side: FlowEnd::From, number: member };
     bind_free(&socket, SocketAddr::new(address.ip(flow.family), 0))?;
     Ok(socket)
+}
+
+/// Sets keep-alive and user timeout of a socket (tcp(7)).
+fn set_idle_timers(socket: &Socket, rules: &IdleRules) -> Result<(), EmulationError> {
+    if let Some(KeepAlive { idle, interval, probes }) = rules.keep_alive {
+        let [idle, interval] = [idle, interval].map(to_std);
+        let keys = TcpKeepalive::new().with_time(idle).with_interval(interval);
+        socket
+            .set_tcp_keepalive(&keys.with_retries(probes))
+            .map_err(EmulationError::call("setting TCP_KEEPIDLE"))?;
+    }
+    socket
+        .set_tcp_user_timeout(rules.user_timeout.map(to_std))
+        .map_err(EmulationError::call("setting TCP_USER_TIMEOUT"))
+}
+
+fn to_std(time: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(time.as_nanos())
 }
 
 /// The `to` end of TCP: one socket for all members, which listens.

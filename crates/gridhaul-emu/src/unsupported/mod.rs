@@ -1,6 +1,7 @@
 //! Keys of a scenario that the emulator does not support, with reasons.
 
 mod aggregator;
+mod idle;
 mod proxy;
 mod stack;
 
@@ -18,6 +19,7 @@ use crate::kernel_congestion_control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
 use crate::traffic::NUMBER_BYTES;
 use aggregator::unsupported_aggregator_keys;
+use idle::unsupported_idle_keys;
 use proxy::unsupported_proxy_keys;
 use stack::unsupported_stack_keys;
 
@@ -238,6 +240,7 @@ fn unsupported_connection_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'stati
         let reason = "the emulator accepts each connection at once; use backend `sim`";
         unsupported.push(("accept", reason.to_owned()));
     }
+    unsupported.extend(unsupported_idle_keys(scenario, flow));
     if flow.local_ports.is_some() {
         let reason = "the kernel has 28,232 local ports; remove this key, or use backend `sim`";
         unsupported.push(("local_ports", reason.to_owned()));

@@ -8,6 +8,7 @@ mod connections;
 mod corruption;
 mod ecn;
 mod fragments;
+mod idle_connections;
 mod link;
 mod link_trace;
 mod load;

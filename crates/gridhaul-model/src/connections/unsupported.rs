@@ -33,6 +33,16 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             let reason = "the equations have no message during a handshake; use backend `sim`";
             reject(format!("flow.{name}.tls.early_data"), reason);
         }
+        for (key, is_set) in [
+            ("nat", flow.nat.is_some()),
+            ("keep_alive", flow.keep_alive.is_some()),
+            ("user_timeout", flow.user_timeout.is_some()),
+        ] {
+            if is_set {
+                let reason = "the equations have no idle connections; use backend `sim`";
+                reject(format!("flow.{name}.{key}"), reason);
+            }
+        }
         if flow.local_ports.is_some() {
             let reason = "the equations have no limit of ports; use backend `sim`";
             reject(format!("flow.{name}.local_ports"), reason);

@@ -202,6 +202,17 @@ metrics! {
         "Connection attempts for which all local ports were in use or in TIME-WAIT.";
     SynDropped "syn_dropped_count" "SYN dropped by the server" "" Flow
         "SYN segments that the server dropped because too many connections waited to be accepted.";
+    MessagesInterrupted "messages_interrupted_count" "messages on lost connections" "" Flow
+        "Messages in transit on a connection that the device has lost, in both directions; \
+         including the warm-up. They are sent again on the next connection; a device that keeps \
+         no message until its delivery loses them. Only flows with `nat`, `keep_alive` or \
+         `user_timeout` have this column and the next two.";
+    LossNoticeMean "loss_notice_mean_s" "time until a forgotten connection is noticed" "s" Flow
+        "Time from the first segment that the NAT discards for a forgotten connection until the \
+         device notices, mean.";
+    KeepAliveBytes "keep_alive_byte" "bytes of keep-alive probes" "B" Flow
+        "Bytes of keep-alive probes of the devices with headers, including the warm-up. Answers, \
+         which have the same size, are not counted.";
     MessagesDue "messages_due_count" "messages due" "" Flow
         "Messages that the applications produced in the measured time, whether or not they were \
          sent.";
@@ -234,9 +245,9 @@ metrics! {
         "Time from the first transmission of a message to the arrival of its response or \
          acknowledgement; mean over the messages acknowledged.";
     ConnectionsLost "connections_lost_count" "connections lost" "" Flow
-        "Connections that ended while the application used them: TCP gave up, an end reset them, \
-         or the sender aborted them to transmit a message again. Only flows with `acknowledgement` \
-         have this column.";
+        "Connections that ended while the application used them: TCP gave up, an end or a NAT \
+         reset them, or the sender aborted them to transmit a message again. Only flows with \
+         `acknowledgement`, `nat`, `keep_alive` or `user_timeout` have this column.";
     DtlsHandshakes "dtls_handshakes_count" "DTLS handshakes" "" Flow
         "DTLS handshakes completed by senders, including the warm-up. Only flows with \
          `transport = \"coap\"` have this column and the next three.";
@@ -428,6 +439,9 @@ impl Metric {
                 | Self::TlsHandshakeBytes
                 | Self::PortsExhausted
                 | Self::SynDropped
+                | Self::MessagesInterrupted
+                | Self::LossNoticeMean
+                | Self::KeepAliveBytes
         )
     }
 

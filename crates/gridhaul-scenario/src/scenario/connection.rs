@@ -136,7 +136,16 @@ pub struct AcceptLimits {
 pub const LOCAL_PORTS: u32 = 28_232;
 
 /// Keys of a flow for which its connections are managed.
-const MANAGING: [&str; 5] = ["connection", "tls", "reconnect", "accept", ACKNOWLEDGEMENT];
+const MANAGING: [&str; 8] = [
+    "connection",
+    "tls",
+    "reconnect",
+    "accept",
+    ACKNOWLEDGEMENT,
+    "nat",
+    "keep_alive",
+    "user_timeout",
+];
 
 impl Scenario {
     /// Whether a flow manages its connections ([`Flow::manages_connections`]), or may do so at a
@@ -161,12 +170,20 @@ impl Flow {
             || self.reconnect.is_some()
             || self.accept.is_some()
             || self.acknowledgement.is_some()
+            || self.watches_idle_connections()
+    }
+
+    /// Whether idle connections may be forgotten, or are watched.
+    #[must_use]
+    pub const fn watches_idle_connections(&self) -> bool {
+        self.nat.is_some() || self.keep_alive.is_some() || self.user_timeout.is_some()
     }
 
     /// The key of the flow for which its connections are managed.
     #[must_use]
     pub const fn connection_key(&self) -> Option<&'static str> {
-        let [connection, tls, reconnect, accept, acknowledgement] = MANAGING;
+        let [connection, tls, reconnect, accept, acknowledgement, nat, keep_alive, user_timeout] =
+            MANAGING;
         if !matches!(self.connection, ConnectionPolicy::Persistent) {
             Some(connection)
         } else if self.tls.is_some() {
@@ -177,6 +194,12 @@ impl Flow {
             Some(accept)
         } else if self.acknowledgement.is_some() {
             Some(acknowledgement)
+        } else if self.nat.is_some() {
+            Some(nat)
+        } else if self.keep_alive.is_some() {
+            Some(keep_alive)
+        } else if self.user_timeout.is_some() {
+            Some(user_timeout)
         } else {
             None
         }

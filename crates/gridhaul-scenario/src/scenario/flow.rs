@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AcceptLimits, Acknowledgement, Coap, ConnectionPolicy, Dscp, Dtls, IpVersion, Load, Reconnect,
-    Tls,
+    AcceptLimits, Acknowledgement, Coap, ConnectionPolicy, Dscp, Dtls, IpVersion, KeepAlive, Load,
+    Nat, Reconnect, Tls,
 };
 use crate::units::Duration;
 
@@ -59,6 +59,20 @@ pub struct Flow {
     /// Limits of the server on new connections. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept: Option<AcceptLimits>,
+    /// NAT or firewall before the `to` end, which forgets idle connections. `{}`: after 2 h 4 min.
+    /// Not in the analytical model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nat: Option<Nat>,
+    /// Keep-alive of TCP at the `from` end. `{}`: that of Linux. Not in the analytical
+    /// model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<KeepAlive>,
+    /// Longest time for which data of the `from` end may be without an acknowledgement; then its
+    /// connection is given up (RFC 5482). With `keep_alive`, this time also takes the place of
+    /// `probes`, as on Linux. Absent: with `nat` or `keep_alive` 924.6 s, the time of Linux
+    /// (`tcp_retries2`); otherwise no limit. Not in the analytical model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_timeout: Option<Duration>,
     /// Local ports of each `from` host for the connections of this flow. A port is in use until
     /// TIME-WAIT of its connection is over; an attempt without a free port fails and is repeated
     /// (`reconnect`). The flows of a single node share its ports; each member of a group has its

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
     Application, CoapMember, CoapRules, ConnectionManager, ConnectionRules, DEFAULT_START_SPREAD,
-    DeadlineCounter, Demand, InFlightMessages, SharedLoad, StartSchedule,
+    DeadlineCounter, Demand, IdleRules, InFlightMessages, SharedLoad, StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
@@ -299,11 +299,12 @@ fn manage_ends(
 ) {
     let Some((name, spec)) = scenario.flow.get_index(row) else { return };
     let Some(rules) = ConnectionRules::of(spec).map(Arc::new) else { return };
+    let idle = IdleRules::of(spec);
     for (number, flow) in (0..).zip(flows) {
         let seed = MemberSeed { scenario, name, replication, number };
         let manager = ConnectionManager::new(Arc::clone(&rules), seed.stream("reconnect"));
         let hosts = (number % group) as u32;
-        let managed = ManagedFlow::new(manager, stacks.clone(), seed.isns(), hosts);
+        let managed = ManagedFlow::new(manager, stacks.clone(), seed.isns(), hosts, idle);
         flow.ends = Ends::Managed(Box::new(managed));
     }
 }

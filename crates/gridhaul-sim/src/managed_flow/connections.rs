@@ -1,22 +1,27 @@
 //! The simulated connections of a member, as its manager uses them.
 
-use gridhaul_core::load::{ConnectionTransport, EndState, LocalPorts, NoLocalPort};
+use gridhaul_core::load::{
+    ConnectionCounters, ConnectionTransport, EndState, IdleRules, LocalPorts, NoLocalPort,
+};
 use gridhaul_core::tcp::{Connection, Flags, Segment, State};
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::ISN_DISTANCE;
+use super::idle_watch::IdleWatch;
 use crate::stacks::Stacks;
 
 /// A connection that is not closed at both ends.
 #[derive(Debug, Clone)]
-pub(super) struct LiveConnection {
+pub(crate) struct LiveConnection {
     pub ends: [Connection; 2],
     isns: [u32; 2],
     /// When the application of the server accepts the connection; [`Instant::NEVER`] before the
     /// server has established it.
     pub accepted_at: Instant,
     holds_port: bool,
+    /// `None` if idle connections are neither forgotten nor watched.
+    pub(super) watch: Option<Box<IdleWatch>>,
 }
 
 impl LiveConnection {
@@ -35,6 +40,22 @@ impl LiveConnection {
         let sent = self.ends[side].receiver().next() as u32;
         let ahead = segment.seq.wrapping_sub(peer_isn.wrapping_add(sent)).cast_signed();
         ahead.unsigned_abs() < ISN_DISTANCE / 2
+    }
+
+    /// The next segment of an end to transmit.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, end: FlowEnd) -> Option<Segment> {
+        let connection = &mut self.ends[end as usize];
+        match &mut self.watch {
+            Some(watch) => watch.poll_transmit(now, end, connection),
+            None => connection.poll_transmit(now),
+        }
+    }
+
+    /// Does what the timers of an idle connection require.
+    pub(super) fn watch_idle(&mut self, now: Instant, counters: &mut ConnectionCounters) {
+        if let Some(watch) = &mut self.watch {
+            watch.advance(now, &mut self.ends[0], counters);
+        }
     }
 
     pub(super) fn is_established_at_server(&self) -> bool {
@@ -69,6 +90,10 @@ impl LiveConnection {
     pub(super) fn next_deadline(&self, now: Instant) -> Instant {
         let ends =
             self.ends.iter().map(Connection::next_deadline).fold(Instant::NEVER, Instant::min);
+        let ends = match &self.watch {
+            Some(watch) => ends.min(watch.next_deadline(&self.ends[0])),
+            None => ends,
+        };
         if self.accepted_at > now { ends.min(self.accepted_at) } else { ends }
     }
 }
@@ -81,6 +106,7 @@ pub(super) struct CurrentConnection<'a> {
     pub stacks: &'a Stacks,
     pub isns: &'a mut [u32; 2],
     pub ports: &'a mut LocalPorts,
+    pub idle: Option<&'a IdleRules>,
 }
 
 impl CurrentConnection<'_> {
@@ -100,9 +126,10 @@ impl ConnectionTransport for CurrentConnection<'_> {
         }
         let (from, to) = self.stacks.clone();
         let isns = *self.isns;
+        let watch = self.idle.map(|rules| Box::new(IdleWatch::new(rules, from.header)));
         let ends = [Connection::connect(from, isns[0]), Connection::listen(to, isns[1])];
         let (accepted_at, holds_port) = (Instant::NEVER, true);
-        self.live.push(LiveConnection { ends, isns, accepted_at, holds_port });
+        self.live.push(LiveConnection { ends, isns, accepted_at, holds_port, watch });
         *self.isns = isns.map(|isn| isn.wrapping_add(ISN_DISTANCE));
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Flows whose connections open and close during the run.
 
 mod connections;
+mod idle_watch;
 mod row;
 mod unsupported;
 
-use gridhaul_core::load::ConnectionManager;
+use gridhaul_core::load::{ConnectionManager, IdleRules};
 use gridhaul_core::tcp::{Connection, Segment, State};
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -24,6 +25,8 @@ pub(crate) struct ManagedFlow {
     /// Connections that are not closed at both ends, in the order in which they opened.
     live: Vec<LiveConnection>,
     stacks: Stacks,
+    /// `None` if idle connections are neither forgotten nor watched.
+    idle: Option<IdleRules>,
     /// Initial sequence numbers of the next connection.
     isns: [u32; 2],
     /// Number of the pair of hosts, for their local ports.
@@ -48,9 +51,10 @@ impl ManagedFlow {
         stacks: Stacks,
         isns: [u32; 2],
         hosts: u32,
+        idle: Option<IdleRules>,
     ) -> Self {
         let (live, arrived, ended) = (Vec::new(), None, SenderSums::default());
-        Self { manager, live, stacks, isns, hosts, arrived, ended }
+        Self { manager, live, stacks, idle, isns, hosts, arrived, ended }
     }
 
     /// A segment has arrived at an end. [`Self::handle_events`] must follow.
@@ -69,14 +73,16 @@ impl ManagedFlow {
         for end in ends.filter(|end| end.next_deadline() <= now) {
             end.handle_timeout(now);
         }
+        self.watch_idle(now, row);
     }
 
     /// Lets the manager act.
     pub(crate) fn advance(&mut self, now: Instant, row: &mut RowConnections) {
-        let Self { manager, live, stacks, isns, hosts, .. } = self;
+        let Self { manager, live, stacks, idle, isns, hosts, .. } = self;
         let RowConnections { counters, ports, .. } = row;
         let ports = &mut ports[*hosts as usize];
-        let mut transport = CurrentConnection { now, live, stacks, isns, ports };
+        let idle = idle.as_ref();
+        let mut transport = CurrentConnection { now, live, stacks, isns, ports, idle };
         manager.poll(now, &mut transport, counters);
     }
 
@@ -91,6 +97,10 @@ impl ManagedFlow {
         let Some(live) = self.live.iter_mut().rfind(|live| live.owns(side, segment)) else {
             return;
         };
+        let end = if side == 0 { FlowEnd::From } else { FlowEnd::To };
+        if live.watch.as_mut().is_some_and(|watch| !watch.on_arrived(now, end, segment)) {
+            return;
+        }
         let opens = side == FlowEnd::To as usize && live.ends[side].state() == State::Listen;
         if opens && row.drops_syn(now) {
             return;
@@ -101,16 +111,22 @@ impl ManagedFlow {
         }
     }
 
-    /// Connections with a segment to send: both ends of each.
-    pub(crate) fn ends_mut(&mut self) -> impl Iterator<Item = (FlowEnd, &mut Connection)> {
-        self.live.iter_mut().flat_map(|live| {
-            let [from, to] = &mut live.ends;
-            [(FlowEnd::From, from), (FlowEnd::To, to)]
-        })
+    /// Does what the timers of idle connections require.
+    fn watch_idle(&mut self, now: Instant, row: &mut RowConnections) {
+        if self.idle.is_some() {
+            self.live.iter_mut().for_each(|live| live.watch_idle(now, &mut row.counters));
+        }
+    }
+
+    /// The connections that are not closed at both ends.
+    pub(crate) fn live_mut(&mut self) -> impl Iterator<Item = &mut LiveConnection> {
+        self.live.iter_mut()
     }
 
     /// All segments are sent: forgets the connections that have ended.
     pub(crate) fn retire(&mut self, now: Instant, row: &mut RowConnections) {
+        // Data that has just been sent is outstanding from now on.
+        self.watch_idle(now, row);
         let ports = &mut row.ports[self.hosts as usize];
         let surplus = self.live.len().saturating_sub(LIVE_MAX);
         let mut number = 0;

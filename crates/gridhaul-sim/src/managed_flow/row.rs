@@ -24,7 +24,7 @@ impl RowConnections {
         }
         let ports = LocalPorts::new(flow.local_ports.unwrap_or(LOCAL_PORTS));
         Some(Box::new(Self {
-            counters: ConnectionCounters::new(flow, measured),
+            counters: ConnectionCounters::new(flow, measured).with_probes(),
             ports: vec![ports; hosts as usize],
             accept: flow.accept.as_ref().map(AcceptQueue::new),
         }))

@@ -83,24 +83,26 @@ impl World {
         let flow = &mut self.flows[flow_index as usize];
         let (row, routes) = (flow.row, flow.routes);
         let Ends::Managed(managed) = &mut flow.ends else { return };
-        for (end, connection) in managed.ends_mut() {
-            let (id, next) = (EndId::of(flow_index, end), routes[end as usize]);
-            while let Some(segment) = connection.poll_transmit(now) {
-                let bytes = segment.wire_bytes();
-                let mut first_link = self.net.first_link(next);
-                *first_link.segment(now, id.peer()) = segment;
-                let accepted = match first_link.send(now, bytes) {
-                    Some(accepted) => accepted,
-                    None => self.net.offer_detached(now, next, bytes),
-                };
-                let data = segment.len > 0 && end == FlowEnd::From;
-                if data {
-                    self.counters.path_counters[row as usize].on_sent(bytes);
-                }
-                if !accepted && data {
-                    let Segment { seq, len, flags, .. } = segment;
-                    let lost = Segment { seq, len, flags, ..Segment::default() };
-                    self.counters.on_segment_lost(row, flow_index, &lost, LossCause::Queue);
+        for live in managed.live_mut() {
+            for end in [FlowEnd::From, FlowEnd::To] {
+                let (id, next) = (EndId::of(flow_index, end), routes[end as usize]);
+                while let Some(segment) = live.poll_transmit(now, end) {
+                    let bytes = segment.wire_bytes();
+                    let mut first_link = self.net.first_link(next);
+                    *first_link.segment(now, id.peer()) = segment;
+                    let accepted = match first_link.send(now, bytes) {
+                        Some(accepted) => accepted,
+                        None => self.net.offer_detached(now, next, bytes),
+                    };
+                    let data = segment.len > 0 && end == FlowEnd::From;
+                    if data {
+                        self.counters.path_counters[row as usize].on_sent(bytes);
+                    }
+                    if !accepted && data {
+                        let Segment { seq, len, flags, .. } = segment;
+                        let lost = Segment { seq, len, flags, ..Segment::default() };
+                        self.counters.on_segment_lost(row, flow_index, &lost, LossCause::Queue);
+                    }
                 }
             }
         }

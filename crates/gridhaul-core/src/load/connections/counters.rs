@@ -26,6 +26,14 @@ pub struct ConnectionCounters {
     dropped_by_server: u64,
     /// Connections that ended while the application used them.
     lost: u64,
+    /// Whether idle connections may be forgotten, or are watched.
+    watches_idle: bool,
+    /// Messages that were in transit on them.
+    interrupted: u64,
+    /// Times until devices noticed that their connection was forgotten.
+    notice_times: MessageDelays,
+    /// Bytes of probes; `None` where they are not observed.
+    keep_alive_bytes: Option<u64>,
     /// Acknowledged messages; `None` for other loads.
     pub messages: Option<Box<AcknowledgementCounters>>,
 }
@@ -37,7 +45,8 @@ impl ConnectionCounters {
     pub fn new(flow: &Flow, measured: Range<Instant>) -> Self {
         let messages = || Box::new(AcknowledgementCounters::new(measured));
         let messages = flow.acknowledges().then(messages);
-        Self { has_tls: flow.tls.is_some(), messages, ..Self::default() }
+        let watches_idle = flow.watches_idle_connections();
+        Self { has_tls: flow.tls.is_some(), watches_idle, messages, ..Self::default() }
     }
 
     /// Counters without acknowledged messages.
@@ -46,9 +55,17 @@ impl ConnectionCounters {
         Self { has_tls, ..Self::default() }
     }
 
-    /// A connection has ended while the application used it.
-    pub const fn on_lost(&mut self) {
+    /// The probes of keep-alive are observed as well.
+    #[must_use]
+    pub fn with_probes(self) -> Self {
+        Self { keep_alive_bytes: Some(0), ..self }
+    }
+
+    /// A connection has ended while the application used it, with this number of messages in
+    /// transit.
+    pub const fn on_lost(&mut self, messages: usize) {
         self.lost += 1;
+        self.interrupted += messages as u64;
     }
 
     /// A connection is ready for messages, this long after the start of the attempt.
@@ -81,6 +98,16 @@ impl ConnectionCounters {
         self.dropped_by_server += 1;
     }
 
+    /// A device has noticed that its connection was forgotten, after this time.
+    pub fn on_noticed(&mut self, took: Duration) {
+        self.notice_times.record(took);
+    }
+
+    /// A device has sent a probe of this size.
+    pub fn on_keep_alive(&mut self, bytes: u32) {
+        *self.keep_alive_bytes.get_or_insert(0) += u64::from(bytes);
+    }
+
     /// Adds the columns of connections.
     pub fn metrics(&self, into: &mut Metrics) {
         self.tcp.metrics(into);
@@ -94,8 +121,14 @@ impl ConnectionCounters {
         }
         into.push((Metric::PortsExhausted, self.without_port as f64));
         into.push((Metric::SynDropped, self.dropped_by_server as f64));
-        if self.messages.is_some() {
+        if self.messages.is_some() || self.watches_idle {
             into.push((Metric::ConnectionsLost, self.lost as f64));
+        }
+        if self.watches_idle {
+            into.push((Metric::MessagesInterrupted, self.interrupted as f64));
+            into.extend(self.notice_times.mean().map(|mean| (Metric::LossNoticeMean, mean)));
+            let probes = self.keep_alive_bytes.map(|bytes| bytes as f64);
+            into.extend(probes.map(|bytes| (Metric::KeepAliveBytes, bytes)));
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod accept_queue;
 mod counters;
+mod idle;
 mod local_ports;
 mod manager;
 mod reconnection;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use accept_queue::AcceptQueue;
 pub use counters::ConnectionCounters;
+pub use idle::{IdleRules, KeepAliveAction, KeepAliveTimer, NatEntry, NatVerdict, UserTimeout};
 pub use local_ports::LocalPorts;
 pub use manager::{ConnectionManager, ConnectionTransport, EndState, ManagedCarrier, NoLocalPort};
 pub use reconnection::Reconnection;

@@ -8,6 +8,7 @@ use super::features::Feature;
 use super::{Connection, State};
 use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::sender::SendRange;
 
 impl Connection {
     /// An endpoint that takes the place of another in an established connection: `isn` is the
@@ -55,6 +56,19 @@ impl Connection {
     /// acknowledge when data is stored, and for proxies.
     pub fn request_ack(&mut self) {
         self.receiver.request_ack();
+    }
+
+    /// A probe of keep-alive: an empty segment before the data that is sent next, which the peer
+    /// answers with an acknowledgement (RFC 9293, section 3.8.4).
+    pub fn keep_alive_probe(&mut self, now: Instant) -> Segment {
+        let probe = self.segment(now, SendRange { start: self.sending.next(), len: 0 });
+        Segment { seq: probe.seq.wrapping_sub(1), ..probe }
+    }
+
+    /// Gives the connection up without notice to the peer, as at a user timeout (RFC 5482, section
+    /// 3).
+    pub fn give_up(&mut self) {
+        self.enter_closed();
     }
 
     /// Aborts the connection: the peer is sent RST, and unsent data is discarded (RFC 9293,

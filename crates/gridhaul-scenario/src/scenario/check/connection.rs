@@ -87,6 +87,20 @@ impl Report<'_> {
                 );
             }
         }
+        let idle = [
+            ("nat.idle_timeout", flow.nat.is_some_and(|nat| nat.idle_timeout.is_zero())),
+            ("keep_alive.idle", flow.keep_alive.is_some_and(|keys| keys.idle.is_zero())),
+            ("keep_alive.interval", flow.keep_alive.is_some_and(|keys| keys.interval.is_zero())),
+            ("keep_alive.probes", flow.keep_alive.is_some_and(|keys| keys.probes == 0)),
+            ("user_timeout", flow.user_timeout.is_some_and(|timeout| timeout.is_zero())),
+        ];
+        for (name, _) in idle.into_iter().filter(|(_, is_zero)| *is_zero) {
+            self.refuse(
+                format!("{key}.{name}"),
+                "the value must be above 0",
+                "write \"5 min\" for a time or 9 for `probes`, or leave it out",
+            );
+        }
         if let Some(accept) = &flow.accept {
             let numbers = [
                 ("per_second", accept.per_second),

@@ -208,6 +208,18 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
          reconnect = { timeout = \"0 s\", pause = \"0 s\", factor = 0 }",
     ),
     (
+        "idle connections with limits of zero",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\nnat.idle_timeout = \"0 s\"\n\
+         keep_alive = { idle = \"0 s\", interval = \"0 s\", probes = 0 }\n\
+         user_timeout = \"0 s\"",
+    ),
+    (
+        "a NAT for datagrams",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\nnat = {}",
+    ),
+    (
         "largest pause below the first",
         "load = \"bulk\"",
         "load.periodic = { size = \"1 B\", every = \"1 s\" }\n\

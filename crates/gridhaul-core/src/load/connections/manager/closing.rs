@@ -1,5 +1,7 @@
 //! The end of a connection: close by both ends, and failure.
 
+use std::collections::VecDeque;
+
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
@@ -57,7 +59,8 @@ impl ConnectionManager {
         transport: &mut impl ConnectionTransport,
         counters: &mut ConnectionCounters,
     ) {
-        counters.on_lost();
+        let in_transit = &self.connection.in_transit;
+        counters.on_lost(in_transit.iter().map(VecDeque::len).sum());
         self.fail(now, transport);
     }
 
