@@ -125,7 +125,7 @@ fn percent(share: f64) -> String {
     match share * 100.0 {
         // A decrease to a small value is none of 100 %.
         percent if percent > 99.9 && share < 1.0 => "more than 99.9".to_owned(),
-        percent if percent < 10.0 || percent > 99.0 => format!("{percent:.1}"),
+        percent if !(10.0..=99.0).contains(&percent) => format!("{percent:.1}"),
         percent => format!("{percent:.0}"),
     }
 }
