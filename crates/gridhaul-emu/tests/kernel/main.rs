@@ -17,6 +17,7 @@ mod medium;
 mod pair;
 mod path_mtu;
 mod proxy;
+mod radio_links;
 mod relay;
 mod router;
 mod scheduler;

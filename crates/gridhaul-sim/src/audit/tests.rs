@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
+use gridhaul_core::link::{DropReason, EcnCodePoint, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{
     Aqm, Codel, Deliveries, Direction, FqCodel, LinkTraceContent, Noise, NoiseTiming, RateChange,
     Reorder, Shadowing,
@@ -359,4 +359,34 @@ fn packets_use_the_opportunities_of_a_trace() {
     let too_fast = "a packet was transmitted faster than the rate";
     assert_violation(&audited(&[([0, 10, 10, 20], 1_501)]), too_fast);
     assert_violation(&audited(&[([0, 10, 10, 20], 1_000), ([0, 10, 10, 20], 497)]), too_fast);
+}
+
+/// A packet with this ECN field.
+#[derive(Debug, Clone, Copy)]
+struct EcnPacket(EcnCodePoint);
+
+impl LinkPayload for EcnPacket {
+    fn ecn(&self) -> EcnCodePoint {
+        self.0
+    }
+}
+
+#[test]
+fn only_queues_with_ecn_mark_and_a_marked_packet_has_its_mark() {
+    let marked = |field| {
+        let PacketTransit { bytes, offered, started, sent, left, .. } =
+            transit([0, 0, 3_334, 4_334]);
+        let payload = EcnPacket(field);
+        let outcome = TransitOutcome::Marked;
+        [PacketTransit { payload, bytes, offered, started, sent, left, outcome }]
+    };
+    let aqm = |ecn| Some(Aqm::Codel(Codel { ecn, ..Codel::default() }));
+    let [with, without] =
+        [true, false].map(|ecn| Direction { aqm: aqm(ecn), ..direction(UNLIMITED) });
+    assert_eq!(audit(&with, &marked(EcnCodePoint::Ce)), Ok(()));
+    let expected = "a packet counts as marked that the queue cannot have marked";
+    assert_violation(&audit(&with, &marked(EcnCodePoint::Ect0)), expected);
+    for direction in [without, direction(UNLIMITED)] {
+        assert_violation(&audit(&direction, &marked(EcnCodePoint::Ce)), expected);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gridhaul_scenario::answer::Answer;
 
-use crate::support::run;
+use crate::support::{CapturedPacket, captured, run};
 
 /// A TCP packet of a capture.
 struct Packet {
@@ -23,26 +23,14 @@ const ACK: u8 = 16;
 
 /// The packets of both directions of the link `line`, in the order of their times.
 fn packets(answer: &Answer) -> Vec<Packet> {
-    let mut packets = Vec::new();
-    for capture in &answer.captures {
-        let mut file = Vec::new();
-        capture.pcapng.copy_to(&mut file).unwrap();
-        let mut rest = file.as_slice();
-        while rest.len() >= 12 {
-            let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
-            if word(0) == 6 {
-                let at_ns = u64::from(word(12)) << 32 | u64::from(word(16));
-                packets.push(packet(at_ns, &rest[28..28 + word(20) as usize], word(24)));
-            }
-            rest = &rest[word(4) as usize..];
-        }
-    }
+    let mut packets: Vec<_> = captured(answer).iter().map(packet).collect();
     packets.sort_by_key(|packet| packet.at_ns);
     packets
 }
 
-fn packet(at_ns: u64, ip: &[u8], original_len: u32) -> Packet {
-    let tcp = &ip[20..];
+fn packet(captured: &CapturedPacket) -> Packet {
+    let CapturedPacket { at_ns, ref headers, length } = *captured;
+    let tcp = &headers[20..];
     let half = |at: usize| u16::from_be_bytes(tcp[at..at + 2].try_into().unwrap());
     let word = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().unwrap());
     let header = usize::from(tcp[12] >> 4) * 4;
@@ -66,7 +54,7 @@ fn packet(at_ns: u64, ip: &[u8], original_len: u32) -> Packet {
         ack: word(8),
         flags: tcp[13],
         window: half(14),
-        payload: original_len - 20 - header as u32,
+        payload: length - 20 - header as u32,
         scale,
     }
 }

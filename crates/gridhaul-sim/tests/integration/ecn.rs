@@ -3,6 +3,7 @@
 use gridhaul_scenario::answer::{Answer, Metric};
 
 use crate::schedulers::{close, mean, run};
+use crate::support::captured;
 
 const ECN: &str = include_str!("../../../../scenarios/ecn.toml");
 
@@ -65,4 +66,31 @@ fn each_queue_management_marks_for_each_profile() {
         assert_eq!(losses(&answer), 0.0, "{aqm} {profile}");
         assert!(mean(&answer, "line.forward", Metric::Utilisation) > 0.8, "{aqm} {profile}");
     }
+}
+
+/// Packets after the queue that has marked them, in a capture: new data is ECN-capable or marked,
+/// and the handshake and acknowledgements are neither.
+#[test]
+fn captures_have_the_marks() {
+    let (before, flow) = ECN.split_once("[stack.marked]").unwrap();
+    let text = format!(
+        "{before}[node.hub]\n\
+         [link.access]\nfrom = \"centre\"\nto = \"hub\"\nboth = {{ rate = \"1 Gbit/s\" }}\n\
+         [stack.marked]{flow}"
+    );
+    let text = text
+        .replace("to = \"centre\"\nstack", "to = \"hub\"\nstack")
+        .replace("warmup = \"4 s\"", "record.pcap = [\"access\"]");
+    let answer = run(&text);
+    let mut marked = 0.0;
+    for packet in captured(&answer) {
+        let ecn = packet.headers[1] & 3;
+        marked += f64::from(u8::from(ecn == 3));
+        // Of 1,448 B of data; SYN and acknowledgements are shorter.
+        assert_eq!(ecn != 0, packet.length > 1_000, "{ecn} in a packet of {} B", packet.length);
+    }
+    let marks = mean(&answer, "upload", Metric::CongestionMarks);
+    assert!(marks > 10.0, "{marks}");
+    // The last one may be on its way.
+    assert!((marked - marks).abs() <= 1.0, "{marked} captured, {marks} received");
 }

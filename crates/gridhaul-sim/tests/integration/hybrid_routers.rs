@@ -87,6 +87,43 @@ fn a_class_uses_its_own_link() {
     close(mean(&one_side, "down", Metric::DelayMedian), 0.010 + 252.0 * 8.0 / 10e6, 0.02);
     let acknowledgements = mean(&one_side, "slow.reverse", Metric::LinkThroughput);
     assert!(acknowledgements > 3_000.0, "{acknowledgements} bit/s");
+    // The connection that this side has opened does not belong to the class.
+    close(mean(&one_side, "up", Metric::DelayMedian), 0.010 + 252.0 * 8.0 / 10e6, 0.02);
+}
+
+#[test]
+fn every_class_leaves_a_failed_link() {
+    let dead = "both = { rate = '10 Mbit/s', delay = '10 ms', \
+                outage = [{ start = '10 s', length = '60 s' }] }";
+    let class = "class.down = { flows = ['down'], links = ['fast'] }";
+    let answer = run(&two_links(class, class, dead, ""));
+    // For 30 of 40 s the messages of both classes use the slow link.
+    for flow in ["up", "down"] {
+        close(mean(&answer, flow, Metric::DelayMedian), 0.030 + 252.0 * 8.0 / 1e6, 0.1);
+        let messages = mean(&answer, flow, Metric::Messages);
+        assert!(messages > 390.0, "{flow}: {messages} of 400");
+    }
+}
+
+/// The router at `far` starts at a random time within its interval of 10 s. Before, it ignores the
+/// probes of `near`, and so does not notice that the fast link has failed after a second.
+#[test]
+fn a_router_neither_sends_nor_receives_probes_before_it_starts() {
+    let fast = "forward = { rate = '10 Mbit/s', outage = [{ start = '1 s', length = '60 s' }] }\n\
+                reverse = { rate = '10 Mbit/s' }";
+    let near = "probe_interval = '20 ms'";
+    let far = "probe_interval = '10 s'\ndetection_time = '50 s'";
+    let text = two_links(near, far, fast, "").replace(
+        "duration = '40 s'",
+        "duration = '5 s'\nreplications = 60\nrecord.each_replication = true",
+    );
+    let answer = run(&text);
+    let row = answer.points[0].links.iter().find(|row| row.name == "slow.forward").unwrap();
+    // This direction carries probes of `far` only.
+    let packets = row.replications[&Metric::PacketsIn].iter().flatten();
+    let silent = packets.filter(|packets| **packets == 0.0).count();
+    // Binomial with one half: the standard deviation is 3.9.
+    assert!((14..=46).contains(&silent), "{silent} of 60");
 }
 
 #[test]

@@ -73,19 +73,23 @@ fn the_same_seed_gives_the_same_links_and_a_larger_group_keeps_them() {
 fn ranks_are_independent_or_common() {
     // Readings of 528 B at 8 or 80 kbit/s, and an additional delay of 0 or 1 s at the same ranks:
     // with a common rank, a delay of 0.528 s - 0.4752 s * rank + rank.
-    let spread = |common: bool| {
+    let spread = |common: bool, own_delay: &str| {
         let (head, rest) = QUALITY.split_once("rate = [").expect("quantiles of the rate");
         let (_, rest) = rest.split_once("common_rank = true").expect("the end of the quantiles");
         let quality = format!(
             "rate = ['8 kbit/s', '80 kbit/s']\ndelay = ['0 s', '1 s']\ncommon_rank = {common}"
         );
-        let text = format!("{head}{quality}{rest}");
+        let table = "[link.radio.both.quality]";
+        let own = format!("[link.radio.both]\ndelay = '{own_delay}'\n{table}");
+        let text = format!("{}{quality}{rest}", head.replace(table, &own));
         mean(&run(&text), "reading", Metric::DelayMax)
     };
     // The slowest link with the longest delay has 1.528 s, of a common rank 1.0528 s.
-    let [independent, common] = [spread(false), spread(true)];
+    let [independent, common] = [spread(false, "0 s"), spread(true, "0 s")];
     assert!(independent > 1.2 && independent < 1.528, "{independent}");
     assert!(common > 1.05 && common < 1.0529, "{common}");
+    // The delay of the direction is added to that of the member.
+    close(spread(true, "2 s"), common + 2.0, 1e-6);
 }
 
 #[test]

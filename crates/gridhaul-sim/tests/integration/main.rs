@@ -25,6 +25,7 @@ mod link_traces;
 mod loads;
 mod loss_classification;
 mod media;
+mod members;
 mod nat_timeouts;
 mod packets;
 mod path_mtu;

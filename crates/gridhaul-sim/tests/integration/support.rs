@@ -39,3 +39,35 @@ pub(crate) fn two_nodes(keys: &str, link: &str, rest: &str) -> String {
         "#
     )
 }
+
+/// A packet of a capture.
+pub(crate) struct CapturedPacket {
+    pub(crate) at_ns: u64,
+    /// From the IP header on.
+    pub(crate) headers: Vec<u8>,
+    /// Bytes of the whole packet.
+    pub(crate) length: u32,
+}
+
+/// The packets of all captures, each in the order of its times.
+pub(crate) fn captured(answer: &Answer) -> Vec<CapturedPacket> {
+    let mut packets = Vec::new();
+    for capture in &answer.captures {
+        let mut file = Vec::new();
+        capture.pcapng.copy_to(&mut file).unwrap();
+        let mut rest = file.as_slice();
+        while rest.len() >= 12 {
+            let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
+            // Enhanced packet blocks.
+            if word(0) == 6 {
+                packets.push(CapturedPacket {
+                    at_ns: u64::from(word(12)) << 32 | u64::from(word(16)),
+                    headers: rest[28..28 + word(20) as usize].to_vec(),
+                    length: word(24),
+                });
+            }
+            rest = &rest[word(4) as usize..];
+        }
+    }
+    packets
+}

@@ -225,10 +225,15 @@ pub(super) mod tests {
             assert!(sum(true) < sum(false) - 600, "{flights:?}");
             assert_eq!(round_trips(&flights.resumed), 1);
         }
-        // With 1.3 two tickets follow each handshake: 247 B each.
+        // With 1.3 two tickets follow each handshake: 247 B each. The client offers a ticket of 200
+        // B in an extension of 247 B, and the server selects it in 6 B.
         let resumption = TlsResumption::AfterFirst;
         let flights = TlsFlights::of(&Tls { resumption, ..keys(TlsVersion::V1_3) });
         assert_eq!(flights.tickets, 2 * 247);
+        assert_eq!(flights.resumed, [220 + 247, 127 + 6 + 6 + 28 + 58, 6 + 58]);
+        // With 1.2 the ticket is the content of an extension that is empty otherwise.
+        let flights = TlsFlights::of(&Tls { resumption, ..keys(TlsVersion::V1_2) });
+        assert_eq!(flights.resumed, [220 + 200, 96 + 6 + 45, 6 + 45]);
     }
 
     /// The extension of 4 B at both ends, and EndOfEarlyData of 26 B.
