@@ -65,3 +65,25 @@ fn a_burst_in_time_loses_retransmissions_as_well() {
     let share = mean(&answer, "bursty", Metric::Timeouts) / (59.0 * 60.0 / 1.13);
     close(share, 0.014, 0.25);
 }
+
+#[test]
+fn algorithms_share_a_bottleneck_as_their_windows_do() {
+    let text = include_str!("../../../../scenarios/fairness.toml");
+    let long = text.replace("duration = \"320 s\"", "duration = \"1220 s\"");
+    let answer = run(&long);
+    // The points in the order of the file: two lengths of the queue for each algorithm.
+    for (point, algorithm, smallest, largest) in [
+        (0, "sack", 0.48, 0.52),
+        (1, "sack", 0.44, 0.56),
+        (2, "vegas", 0.69, 0.89),
+        (3, "vegas", 0.85, 0.97),
+        (4, "cubic", 0.39, 0.44),
+        (5, "cubic", 0.06, 0.21),
+    ] {
+        let both = at(&answer, point, "both", Metric::Goodput);
+        close(both, 1.931e6, 0.005);
+        let share = at(&answer, point, "first", Metric::Goodput) / both;
+        assert!((smallest..largest).contains(&share), "{algorithm}, point {point}: {share}");
+    }
+    assert!(at(&answer, 0, "both", Metric::Fairness) > 0.998);
+}
