@@ -81,7 +81,8 @@ fn meters_have_the_quantiles_of_a_file() {
         .replace("duration = \"1 h\"", "duration = \"5 s\"");
     // The means of the comment of the scenario, and of the delay as in `link-quality.toml`, with
     // standard deviations of 200 ranks and 500 readings of 0.9, 0.013 and 0.016 s. At equal steps
-    // of the rank, 6.6 % would be lost, and 79 % arrive within a second, with a mean delay of 0.42 s.
+    // of the rank, 6.6 % would be lost, and 79 % arrive within a second, with a mean delay of
+    // 0.42 s.
     let ranges = [
         (Metric::MessageLoss, 0.005..=0.062),
         (Metric::DeadlineMet, 0.9..=0.99),
