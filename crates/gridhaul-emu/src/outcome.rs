@@ -1,7 +1,9 @@
 //! Converts the results of the link emulator and the sockets into the rows of an answer.
 
 use gridhaul_core::link::{LinkAccount, PathCounters};
-use gridhaul_core::load::{DeadlineCounter, Goodputs, InProgress, message_loss};
+use gridhaul_core::load::{
+    AcknowledgementCounters, DeadlineCounter, Goodputs, InProgress, message_loss,
+};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning, segment_metrics};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant, counted};
@@ -20,14 +22,18 @@ pub(crate) fn rows(
     traffic: &TrafficOutcome,
 ) -> RunRows {
     let span = scenario.duration.saturating_sub(scenario.warmup);
-    let flows = traffic.rows.iter().enumerate().map(|(index, row)| {
+    let rows = scenario.flow.values().zip(&traffic.rows).enumerate();
+    let flows = rows.map(|(index, (flow, row))| {
         let (before, after) = (&emulated.before.flows[index], &emulated.after.flows[index]);
         let mut stages = vec![emulated.path_counters(index)];
         let relay = plan.relays.iter().find(|relay| relay.flow == index);
         stages.extend(relay.map(|relay| emulated.path_counters(relay.upstream)));
         let (transport, has_ecn) = (plan.flows[index].transport, plan.flows[index].has_ecn());
         let end = Instant::ZERO + scenario.duration;
-        let mut metrics = flow_row(row, transport, before, after, (&stages, span, end));
+        let publications = scenario.publications_of(flow);
+        let publications = publications.and_then(|(row, _)| traffic.rows[row].acknowledged());
+        let row_of = (row, publications);
+        let mut metrics = flow_row(row_of, transport, before, after, (&stages, span, end));
         if has_ecn {
             metrics.push((Metric::CongestionMarks, (after.marks - before.marks) as f64));
         }
@@ -76,7 +82,7 @@ fn upstream_row(
 }
 
 fn flow_row(
-    row: &RowTraffic,
+    (row, publications): (&RowTraffic, Option<&AcknowledgementCounters>),
     transport: Transport,
     before: &RowCounters,
     after: &RowCounters,
@@ -120,10 +126,9 @@ fn flow_row(
         metrics.push((Metric::MessagesDue, row.ready as f64));
         // TCP retransmits segments that a link has lost, so that only datagrams stay lost.
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
-        let messages = row.connections.as_ref().and_then(|row| row.messages.as_ref());
-        match (&row.coap, messages) {
+        match (&row.coap, row.acknowledged()) {
             (Some(coap), _) => coap.metrics(&mut metrics),
-            (None, Some(messages)) => messages.metrics(&mut metrics),
+            (None, Some(messages)) => messages.metrics(publications, &mut metrics),
             (None, None) => metrics
                 .extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss))),
         }

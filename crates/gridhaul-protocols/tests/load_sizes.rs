@@ -1,16 +1,17 @@
-//! The loads `modbus`, `dlms` and `iec_104` have the sizes and times of the codecs.
+//! The loads `modbus`, `dlms`, `iec_104` and `mqtt` have the sizes and times of the codecs.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use gridhaul_core::load::Iec104;
+use gridhaul_core::load::{Demand, Iec104, MessageFrame, SessionRules};
 use gridhaul_core::random::RandomStream;
 use gridhaul_protocols::dlms::{tag, write_length};
 use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_protocols::framing::{DlmsWrapper, Framing, MessageFraming};
 use gridhaul_protocols::iec104::{Role, Station, Window};
-use gridhaul_scenario::scenario::{self, FlowEnd, Load};
+use gridhaul_protocols::mqtt::{Client, QualityOfService, Settings, Version};
+use gridhaul_scenario::scenario::{self, FlowEnd, Load, MqttVersion, Scenario};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use tokio_modbus::client::{Reader, tcp};
 
@@ -200,5 +201,150 @@ fn iec_104_stations_write_the_frames_of_the_codec_at_the_same_times() {
             [written_by_codec, written_by_load].map(|written| written(&keys, delay, until));
         assert!(codec.len() > 10, "{codec:?}");
         assert_eq!(load, codec, "every {every} ms, k = {k}, w = {w}, delay {delay} ms");
+    }
+}
+
+/// The packets of a broker in answer to those of a client, each with its type and its body.
+fn broker_answers(version: Version, mut packets: &[u8]) -> Vec<u8> {
+    let mut answers = Vec::new();
+    while let [kind, rest @ ..] = packets {
+        let header = rest.iter().take_while(|byte| **byte >= 128).count() + 1;
+        let bytes = rest[..header].iter().rev();
+        let length = bytes.fold(0, |length, byte| length * 128 + usize::from(byte & 127));
+        let body = &rest[header..header + length];
+        match kind {
+            0x10 if version == Version::V3 => answers.extend([0x20, 2, 0, 0]),
+            0x10 => answers.extend([0x20, 3, 0, 0, 0]),
+            0x30 => {}
+            0x32 => {
+                let topic = usize::from(u16::from_be_bytes([body[0], body[1]]));
+                answers.extend([0x40, 2, body[2 + topic], body[3 + topic]]);
+            }
+            0xc0 => answers.extend([0xd0, 0]),
+            _ => panic!("packet {kind:#x}"),
+        }
+        packets = &rest[header + length..];
+    }
+    answers
+}
+
+/// Everything that a client of the codec and a broker write over a connection with this delay.
+fn written_by_client(
+    version: Version,
+    keys: &scenario::Mqtt,
+    delay: u64,
+    until: u64,
+) -> Vec<Written> {
+    let quality = [QualityOfService::AtMostOnce, QualityOfService::AtLeastOnce];
+    let mut client = Client::new(Settings {
+        version,
+        quality: quality[usize::from(keys.qos)],
+        client: "c".repeat(keys.client_id.get() as usize),
+        topic: "t".repeat(keys.topic.get() as usize),
+        subscribes: false,
+        login: None,
+        keep_alive: keys.keep_alive,
+    });
+    client.open(at(0));
+    let message = vec![7; keys.size.get() as usize];
+    let (mut written, mut waiting) = (Vec::new(), 0);
+    let mut in_transit: [VecDeque<(u64, Vec<u8>)>; 2] = Default::default();
+    for millis in 0..until {
+        for bytes in arrived(&mut in_transit[1], millis) {
+            client.handle_input(&bytes, at(millis)).unwrap();
+        }
+        waiting += u32::from(at(millis).as_nanos().is_multiple_of(keys.every.as_nanos()));
+        while waiting > 0 && client.publish(&message, at(millis)).is_ok() {
+            waiting -= 1;
+        }
+        client.handle_time(at(millis)).unwrap();
+        let mut bytes = [Vec::new(), Vec::new()];
+        client.poll_output(&mut bytes[0]);
+        for packets in arrived(&mut in_transit[0], millis) {
+            bytes[1].extend(broker_answers(version, &packets));
+        }
+        for (end, bytes) in ENDS.into_iter().zip(bytes).filter(|(_, bytes)| !bytes.is_empty()) {
+            written.push(Written { millis, end, bytes: bytes.len() as u64 });
+            in_transit[end as usize].push_back((millis + delay, bytes));
+        }
+    }
+    written
+}
+
+/// The same for the load.
+fn written_by_session(
+    version: &str,
+    keys: &scenario::Mqtt,
+    delay: u64,
+    until: u64,
+) -> Vec<Written> {
+    let text = format!(
+        "title = 't'\nduration = '1 h'\n[node]\na = {{}}\nb = {{}}\n\
+         [link.l]\nfrom = 'a'\nto = 'b'\nboth.rate = '1 Mbit/s'\n\
+         [flow.f]\nfrom = 'a'\nto = 'b'\nload.mqtt = {{ size = '{}', every = '{}', \
+         qos = {}, keep_alive = '{}', synchronised = true, version = '{version}', \
+         in_flight = {} }}",
+        keys.size, keys.every, keys.qos, keys.keep_alive, keys.in_flight
+    );
+    let scenario = Scenario::from_toml(&text, "t.toml").unwrap();
+    let flow = &scenario.flow["f"];
+    let rules = SessionRules::of(&scenario, "f", flow);
+    let random = RandomStream::named(1, 0, "f", 0, "load");
+    let demand = Demand::new(&flow.load, at(0), random).acknowledged(rules.as_ref());
+    let Demand::Messages(mut session) = demand else { panic!("{demand:?}") };
+    session.handle_connection(at(0), Some(1));
+    // The session of the codec ends with the connection: CONNECT of 5.0 has no expiry interval.
+    let expiry = if version == "5.0" { 5 } else { 0 };
+    let (mut written, mut in_transit) = (Vec::new(), [VecDeque::new(), VecDeque::new()]);
+    for millis in 0..until {
+        for end in ENDS {
+            for frame in arrived(&mut in_transit[1 - end as usize], millis) {
+                session.handle_frame(at(millis), end, frame);
+            }
+        }
+        while session.poll_ready(at(millis)).is_some() {}
+        let mut bytes = [0; 2];
+        while let Some((end, frame)) = session.poll_frame(at(millis)) {
+            let is_connect = frame == MessageFrame::Opening(0);
+            bytes[end as usize] += session.size(frame) - if is_connect { expiry } else { 0 };
+            in_transit[end as usize].push_back((millis + delay, frame));
+        }
+        let new = ENDS.map(|end| Written { millis, end, bytes: bytes[end as usize] });
+        written.extend(new.into_iter().filter(|new| new.bytes > 0));
+        assert!(session.next_deadline() > at(millis));
+    }
+    written
+}
+
+#[test]
+fn mqtt_clients_write_the_packets_of_the_codec_at_the_same_times() {
+    // Short and long packets, a slow round trip, and pings between rare messages.
+    let cases = [(100, 50, 30_u64), (40, 20_000, 400), (25_000, 200, 300), (61_000, 70, 2_500)];
+    for (every, size, delay) in cases {
+        for (version, name) in [(Version::V3, "3.1.1"), (Version::V5, "5.0")] {
+            for qos in [0, 1] {
+                let keys = scenario::Mqtt {
+                    size: Bytes::new(size),
+                    every: Duration::from_millis(every),
+                    synchronised: true,
+                    qos,
+                    version: if version == Version::V5 {
+                        MqttVersion::V5
+                    } else {
+                        MqttVersion::V3_1_1
+                    },
+                    topic: Bytes::new(24),
+                    client_id: Bytes::new(12),
+                    in_flight: 1_000,
+                    keep_alive: Duration::from_secs(10),
+                };
+                let until = if every < 1_000 { 5_000 } else { 200_000 };
+                // The window is open for these delays.
+                let codec = written_by_client(version, &keys, delay, until);
+                let load = written_by_session(name, &keys, delay, until);
+                assert!(codec.len() > 10, "{codec:?}");
+                assert_eq!(load, codec, "every {every} ms, {size} B, QoS {qos}, {name}");
+            }
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::managed_flow::RowConnections;
 use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
 use crate::row_counters::RowCounters;
+use crate::subscriptions::Subscription;
 
 /// The counters of a run.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub(crate) struct RunCounters {
     pub connections: Vec<Option<Box<RowConnections>>>,
     /// Confirmable messages of each row; `None` for rows with another transport.
     pub coap: Vec<Option<Box<CoapCounters>>>,
+    /// Flows that forward messages of others.
+    pub subscriptions: Vec<Subscription>,
     pub members: MemberCounters,
     /// Timers that expired close to the end of an outage.
     pub outage_ends: OutageEnds,
@@ -81,6 +84,7 @@ impl RunCounters {
             handshakes: Handshakes::new(rows),
             connections: vec![None; rows],
             coap: vec![None; rows],
+            subscriptions: Vec::new(),
             members: MemberCounters::default(),
             outage_ends: OutageEnds::default(),
             measured,
@@ -130,6 +134,23 @@ impl RunCounters {
         if let Some(check) = &mut self.deadline_checks[row as usize] {
             check.on_ready(ready);
         }
+    }
+
+    /// A message of a flow of this row is ready, for this flow and for those that forward it.
+    pub(crate) fn on_published(&mut self, row: u32, flow: u32, ready: Instant) {
+        self.on_ready(row, flow, ready);
+        for index in 0..self.subscriptions.len() {
+            let subscription = self.subscriptions[index];
+            if subscription.publications == row {
+                self.on_ready(subscription.row, subscription.flow, ready);
+            }
+        }
+    }
+
+    /// The row whose messages the flow of this row forwards.
+    pub(crate) fn publications_of(&self, row: usize) -> Option<usize> {
+        let own = self.subscriptions.iter().find(|own| own.row as usize == row)?;
+        Some(own.publications as usize)
     }
 
     /// A message has arrived completely.

@@ -40,6 +40,7 @@ mod row_counters;
 mod run;
 mod session;
 mod stacks;
+mod subscriptions;
 mod timing_wheel;
 mod waiting_message;
 mod world;

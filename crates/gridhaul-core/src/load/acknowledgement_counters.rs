@@ -16,6 +16,8 @@ pub struct AcknowledgementCounters {
     lost: u64,
     retransmissions: u64,
     duplicates: u64,
+    /// Messages that nothing acknowledges (QoS 0 of MQTT), and which have arrived or are lost.
+    unconfirmed: u64,
     /// Times from the first transmission to the response.
     response_times: MessageDelays,
 }
@@ -36,6 +38,11 @@ pub enum MessageEvent {
     Retransmitted,
     /// A further copy has arrived.
     Duplicate,
+    /// A message that nothing acknowledges has arrived or is lost.
+    Unconfirmed {
+        /// Whether the message has arrived.
+        is_delivered: bool,
+    },
 }
 
 impl AcknowledgementCounters {
@@ -48,6 +55,7 @@ impl AcknowledgementCounters {
             lost: 0,
             retransmissions: 0,
             duplicates: 0,
+            unconfirmed: 0,
             response_times: MessageDelays::new(),
         }
     }
@@ -66,14 +74,21 @@ impl AcknowledgementCounters {
             MessageEvent::LateDelivery => self.lost -= 1,
             MessageEvent::Retransmitted => self.retransmissions += 1,
             MessageEvent::Duplicate => self.duplicates += 1,
+            MessageEvent::Unconfirmed { is_delivered } => {
+                self.unconfirmed += 1;
+                self.lost += u64::from(!is_delivered);
+            }
         }
     }
 
-    /// Adds the columns of acknowledged messages, and of message loss.
-    pub fn metrics(&self, into: &mut Metrics) {
+    /// Adds the columns of acknowledged messages, and of message loss. `publications` counts the
+    /// messages that are forwarded, on their connection before.
+    pub fn metrics(&self, publications: Option<&Self>, into: &mut Metrics) {
         let acknowledged = self.response_times.count();
         let ended = acknowledged + self.given_up;
-        into.extend(message_loss(self.lost, ended).map(|loss| (Metric::MessageLoss, loss)));
+        let lost_before = publications.map_or(0, |counters| counters.lost);
+        let (lost, of) = (self.lost + lost_before, ended + self.unconfirmed + lost_before);
+        into.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         into.push((Metric::Acknowledged, acknowledged as f64));
         let ratio = (ended > 0).then(|| acknowledged as f64 / ended as f64);
         into.extend(ratio.map(|ratio| (Metric::AcknowledgedRatio, ratio)));

@@ -27,7 +27,7 @@ mod start_schedule;
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario::{self, Load};
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::random::RandomStream;
 
@@ -51,7 +51,7 @@ pub use group_totals::{Goodputs, InProgress, Transfers, message_loss};
 pub use handshake_times::HandshakeTimes;
 pub use iec_104::{Iec104, Iec104Frame};
 pub use message_delays::{MessageDelays, WaitingTimes};
-pub use message_session::{MessageFrame, MessageSession};
+pub use message_session::{MessageFrame, MessageSession, Publication, SessionRules};
 pub use on_off::OnOff;
 pub use on_off_periods::OnOffPeriods;
 pub use periodic::Periodic;
@@ -80,8 +80,8 @@ pub enum Demand {
     Open(Source),
     /// Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
     Greedy(Greedy),
-    /// Messages of a recorded trace, passed on by its reader (`trace`), or of another program
-    /// (`external`).
+    /// Messages of a recorded trace, passed on by its reader (`trace`), of another program
+    /// (`external`), or of another flow (`mqtt_subscription`).
     Recorded,
     /// Requests and responses, each sent after the previous message has arrived
     /// (`request_response`).
@@ -90,7 +90,7 @@ pub enum Demand {
     Exchange(Box<Exchange>),
     /// Measured values with a window of unacknowledged frames (`iec_104`).
     Iec104(Box<Iec104>),
-    /// Messages that the receiver acknowledges (`acknowledgement`).
+    /// Messages that the receiver acknowledges (`acknowledgement`, MQTT).
     Messages(Box<MessageSession>),
 }
 
@@ -172,7 +172,16 @@ impl Demand {
             Load::Burst(keys) => {
                 Self::Open(Source::Burst(Box::new(Burst::new(keys, start, random))))
             }
-            Load::Trace(_) | Load::External => Self::Recorded,
+            Load::Trace(_) | Load::External | Load::MqttSubscription(_) => Self::Recorded,
+            Load::Mqtt(keys) => {
+                let times = scenario::Periodic {
+                    size: keys.size,
+                    every: keys.every,
+                    jitter: Duration::ZERO,
+                    synchronised: keys.synchronised,
+                };
+                Self::Open(Source::Periodic(Box::new(Periodic::new(&times, start, random))))
+            }
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
             Load::Exchange(keys) => Self::Exchange(Box::new(Exchange::new(keys, start))),
             Load::Iec104(keys) => Self::Iec104(Box::new(Iec104::new(keys, start, random))),
@@ -184,16 +193,15 @@ impl Demand {
 }
 
 impl Demand {
-    /// The demand of a member whose messages are acknowledged, if its flow requests this.
+    /// The demand of a member whose messages are acknowledged, if rules request this.
     #[must_use]
-    pub fn acknowledged(self, flow: &scenario::Flow) -> Self {
-        match &self {
-            Self::Open(source) => match MessageSession::new(flow, source) {
-                Some(session) => Self::Messages(Box::new(session)),
-                None => self,
-            },
-            _ => self,
-        }
+    pub fn acknowledged(self, rules: Option<&SessionRules>) -> Self {
+        let Some(rules) = rules else { return self };
+        let source = match self {
+            Self::Open(source) => Some(source),
+            _ => None,
+        };
+        Self::Messages(Box::new(MessageSession::new(rules.clone(), source)))
     }
 }
 

@@ -84,6 +84,8 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
         Load::Poisson(keys) if keys.synchronised => Rule::WithLoad(Duration::ZERO),
         Load::OnOff(keys) if keys.synchronised => Rule::WithLoad(Duration::ZERO),
         Load::Burst(keys) if !keys.at.is_zero() => Rule::BeforeEvent(keys.at),
+        // A subscriber is ready before the first message.
+        Load::MqttSubscription(_) => spread(Duration::ZERO),
         // Synchronised clocks tick together from `start` on, so their connections open together.
         Load::Periodic(_)
         | Load::Poisson(_)
@@ -92,6 +94,7 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
         | Load::Trace(_)
         | Load::External
         | Load::Iec104(_)
+        | Load::Mqtt(_)
         | Load::Modbus(_)
         | Load::Dlms(_)
         | Load::Application(_) => Rule::WithFirstMessage,

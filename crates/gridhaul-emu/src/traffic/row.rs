@@ -1,8 +1,8 @@
 //! Measurements at the sockets of one row of flows.
 
 use gridhaul_core::load::{
-    CoapCounters, ConnectionCounters, DeadlineCounter, HandshakeTimes, InProgress, MessageDelays,
-    Transfers, WaitingTimes,
+    AcknowledgementCounters, CoapCounters, ConnectionCounters, DeadlineCounter, HandshakeTimes,
+    InProgress, MessageDelays, Transfers, WaitingTimes,
 };
 use gridhaul_scenario::scenario::{Flow, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -37,6 +37,8 @@ pub(crate) struct RowTraffic {
     pub classifications: Option<Vec<MemberClassification>>,
     /// Messages that became ready after the warm-up.
     pub ready: u64,
+    /// When messages were ready that others forward and do not know yet; `None` if nothing does.
+    pub published: Option<Vec<Instant>>,
     /// Transfers, with their completion times.
     pub transfers: Transfers,
     /// Periods in which messages of a `burst` load are in progress; `None` for other loads.
@@ -78,6 +80,7 @@ impl RowTraffic {
             averages: SampleMeans::default(),
             classifications: None,
             ready: 0,
+            published: None,
             transfers: Transfers::default(),
             in_progress: matches!(flow.load, Load::Burst(_)).then(InProgress::default),
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
@@ -91,6 +94,11 @@ impl RowTraffic {
             failed: 0,
             failure: None,
         }
+    }
+
+    /// Counters of acknowledged messages, if the row has them.
+    pub(crate) fn acknowledged(&self) -> Option<&AcknowledgementCounters> {
+        self.connections.as_ref()?.messages.as_deref()
     }
 
     pub(super) fn finish(&mut self, connection: &Connection, end: Instant) {
@@ -134,7 +142,11 @@ impl RowTraffic {
     }
 
     /// Notes the messages that have not arrived. Returns their number.
-    fn finish_messages(&mut self, undelivered: impl Iterator<Item = Instant>, end: Instant) -> u64 {
+    pub(super) fn finish_messages(
+        &mut self,
+        undelivered: impl Iterator<Item = Instant>,
+        end: Instant,
+    ) -> u64 {
         let measured = self.warmup..end;
         let mut count = 0;
         for ready in undelivered.filter(|ready| measured.contains(ready)) {
@@ -151,6 +163,9 @@ impl RowTraffic {
 impl Observer for RowTraffic {
     fn on_ready(&mut self, ready: Instant) {
         self.ready += u64::from(ready >= self.warmup);
+        if let Some(published) = &mut self.published {
+            published.push(ready);
+        }
         if let Some(deadline_counter) = &mut self.deadline_counter {
             deadline_counter.on_ready(ready);
         }

@@ -13,6 +13,7 @@ mod link;
 mod link_trace;
 mod load;
 mod medium;
+mod mqtt;
 #[path = "../pair/mod.rs"]
 mod pair;
 mod path_mtu;

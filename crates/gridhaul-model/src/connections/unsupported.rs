@@ -20,7 +20,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             let reason = "the paper's equations assume open connections; use backend `model`";
             reject(format!("flow.{name}.{key}"), reason);
         }
-        if flow.acknowledges() {
+        if flow.acknowledgement.is_some() {
             let reason = "the equations have no acknowledgements of applications; use backend \
                           `sim`";
             reject(format!("flow.{name}.acknowledgement"), reason);

@@ -225,12 +225,13 @@ metrics! {
     MessageLoss "message_loss_ratio" "message loss" "" Flow
         "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose \
          connection failed to open. `coap`: share of the messages given up of which no copy \
-         arrived, among those acknowledged or given up; `acknowledgement` likewise. Null without \
-         messages.";
+         arrived, among those acknowledged or given up; `acknowledgement` and MQTT likewise, where \
+         the messages with QoS 0 are those that have arrived or were lost with their connection. A \
+         subscription includes the messages that did not reach its broker. Null without messages.";
     Acknowledged "acknowledged_count" "messages acknowledged" "" Flow
         "Messages whose response or acknowledgement arrived at the sender, of those due in the \
-         measured time. Only flows with `transport = \"coap\"` or `acknowledgement` have this \
-         column and the next five.";
+         measured time. Only flows with `transport = \"coap\"`, `acknowledgement` or a load of \
+         MQTT have this column and the next five.";
     AcknowledgedRatio "acknowledged_ratio" "success at the sender" "" Flow
         "Share of acknowledged messages among those acknowledged or given up. A message that was \
          given up may have arrived.";
@@ -240,14 +241,15 @@ metrics! {
         "Retransmissions of messages that were due in the measured time.";
     DuplicateMessages "duplicate_messages_count" "duplicate messages" "" Flow
         "Further copies of messages that arrived at the receiver, which answers each of them; of \
-         messages due in the measured time.";
+         messages due in the measured time. Without the copies that QoS 2 of MQTT discards.";
     ResponseTimeMean "response_time_mean_s" "time to the response, mean" "s" Flow
         "Time from the first transmission of a message to the arrival of its response or \
          acknowledgement; mean over the messages acknowledged.";
     ConnectionsLost "connections_lost_count" "connections lost" "" Flow
         "Connections that ended while the application used them: TCP gave up, an end or a NAT \
-         reset them, or the sender aborted them to transmit a message again. Only flows with \
-         `acknowledgement`, `nat`, `keep_alive` or `user_timeout` have this column.";
+         reset them, or an application aborted them to transmit a message again, or without a \
+         PINGRESP of MQTT. Only flows with `acknowledgement`, a load of MQTT, `nat`, `keep_alive` \
+         or `user_timeout` have this column.";
     DtlsHandshakes "dtls_handshakes_count" "DTLS handshakes" "" Flow
         "DTLS handshakes completed by senders, including the warm-up. Only flows with \
          `transport = \"coap\"` have this column and the next three.";

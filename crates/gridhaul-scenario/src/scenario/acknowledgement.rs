@@ -69,10 +69,10 @@ impl Scenario {
 }
 
 impl Flow {
-    /// Whether applications acknowledge the messages of the flow.
+    /// Whether applications acknowledge the messages of the flow, with `acknowledgement` or MQTT.
     #[must_use]
     pub const fn acknowledges(&self) -> bool {
-        self.acknowledgement.is_some()
+        self.acknowledgement.is_some() || self.load.is_mqtt()
     }
 }
 

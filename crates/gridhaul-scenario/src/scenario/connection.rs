@@ -169,7 +169,7 @@ impl Flow {
             || self.tls.is_some()
             || self.reconnect.is_some()
             || self.accept.is_some()
-            || self.acknowledgement.is_some()
+            || self.acknowledges()
             || self.watches_idle_connections()
     }
 
@@ -194,6 +194,8 @@ impl Flow {
             Some(accept)
         } else if self.acknowledgement.is_some() {
             Some(acknowledgement)
+        } else if self.load.is_mqtt() {
+            Some("load")
         } else if self.nat.is_some() {
             Some(nat)
         } else if self.keep_alive.is_some() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Application, Dlms, Exchange, Iec104, Modbus};
+use super::{Application, Dlms, Exchange, Iec104, Modbus, Mqtt, MqttSubscription};
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// Traffic of the application of a flow.
@@ -36,6 +36,10 @@ pub enum Load {
     /// IEC 60870-5-104: measured values with a window of unacknowledged frames.
     #[serde(rename = "iec_104")]
     Iec104(Iec104),
+    /// MQTT: messages that a client publishes at a broker.
+    Mqtt(Mqtt),
+    /// MQTT: the messages of a flow that a broker forwards to a subscriber.
+    MqttSubscription(MqttSubscription),
     /// An event that many members report at the same time.
     Burst(Burst),
     /// Recorded messages, read from a file during the run.
@@ -65,7 +69,14 @@ impl Load {
     /// Whether the applications of both ends write.
     #[must_use]
     pub fn is_two_way(&self) -> bool {
-        self.is_dialogue() || matches!(self, Self::Iec104(_))
+        let of_both = matches!(self, Self::Iec104(_) | Self::Mqtt(_) | Self::MqttSubscription(_));
+        self.is_dialogue() || of_both
+    }
+
+    /// Whether the load is one of MQTT.
+    #[must_use]
+    pub const fn is_mqtt(&self) -> bool {
+        matches!(self, Self::Mqtt(_) | Self::MqttSubscription(_))
     }
 
     /// The key of the load in a flow.
@@ -83,6 +94,8 @@ impl Load {
             Self::Modbus(_) => "modbus",
             Self::Dlms(_) => "dlms",
             Self::Iec104(_) => "iec_104",
+            Self::Mqtt(_) => "mqtt",
+            Self::MqttSubscription(_) => "mqtt_subscription",
             Self::Burst(_) => "burst",
             Self::Trace(_) => "trace",
             Self::Application(_) => "application",
@@ -98,6 +111,7 @@ impl Load {
             Self::OnOff(load) => load.synchronised,
             Self::Application(load) => load.synchronised,
             Self::Iec104(load) => load.synchronised,
+            Self::Mqtt(load) => load.synchronised,
             _ => false,
         }
     }

@@ -30,6 +30,7 @@ mod link_trace;
 mod load;
 mod loss_classifier;
 mod medium;
+mod mqtt;
 mod node;
 mod outage;
 mod path_mtu;
@@ -95,6 +96,7 @@ pub use loss_classifier::LossClassifier;
 pub use medium::{
     ContentionStage, CsmaCa, CsmaCaParameters, CsmaStandard, Medium, SharedMedium, Tdma,
 };
+pub use mqtt::{Mqtt, MqttSubscription, MqttVersion};
 pub use node::{Aggregator, FullBufferPolicy, Node};
 pub use outage::{Outage, OutageMode};
 pub use path_mtu::PacketTooBig;

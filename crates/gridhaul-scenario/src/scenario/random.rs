@@ -313,8 +313,10 @@ impl Load {
             | Self::Modbus(_)
             | Self::Dlms(_)
             | Self::Trace(_)
+            | Self::MqttSubscription(_)
             | Self::External => false,
             Self::Iec104(load) => !load.synchronised && load.every > Duration::from_nanos(1),
+            Self::Mqtt(load) => !load.synchronised && load.every > Duration::from_nanos(1),
             Self::Periodic(Periodic { size: _, every, jitter, synchronised }) => {
                 // A period of one nanosecond has only one phase.
                 !jitter.is_zero() || !synchronised && *every > Duration::from_nanos(1)

@@ -136,7 +136,9 @@ fn sizes(load: &Load, mss: u32) -> MessageSizes {
         | Load::Exchange(_)
         | Load::Modbus(_)
         | Load::Dlms(_)
-        | Load::Iec104(_) => 1,
+        | Load::Iec104(_)
+        | Load::Mqtt(_)
+        | Load::MqttSubscription(_) => 1,
         Load::Bulk | Load::Transfer(_) | Load::Application(_) => u64::from(mss),
     };
     MessageSizes { min: size, max: size }

@@ -18,6 +18,7 @@ use crate::managed_flow::RowConnections;
 use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
 use crate::recorder::Recorder;
+use crate::subscriptions::subscriptions;
 
 /// The counters of a run.
 pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> RunCounters {
@@ -51,6 +52,7 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
     for (row, name) in counters.rows.iter_mut().zip(scenario.flow.keys()) {
         row.may_be_altered = may_be_altered(scenario, name);
     }
+    counters.subscriptions = subscriptions(scenario, flows);
     counters.members = MemberCounters::new(scenario, flows.len());
     counters
 }

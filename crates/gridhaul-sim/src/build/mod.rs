@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
     Application, CoapMember, CoapRules, ConnectionManager, ConnectionRules, DEFAULT_START_SPREAD,
-    DeadlineCounter, Demand, IdleRules, InFlightMessages, SharedLoad, StartSchedule,
+    DeadlineCounter, Demand, IdleRules, InFlightMessages, SessionRules, SharedLoad, StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
@@ -59,14 +59,14 @@ pub(crate) fn build(
     let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
-        let stage = &layout.aggregation.flows[row];
+        let (stage, first) = (&layout.aggregation.flows[row], flows.len() as u32);
         let group = members(scenario, &spec.from, &spec.to);
-        let first = flows.len() as u32;
         let to_stack = spec.to_stack.as_ref().filter(|_| stage.next.is_none());
         let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
         let mut stacks = stacks(scenario, names, spec.ip);
         negotiate_mss(scenario, &mut stacks, &stage.forward, &stage.reverse);
         let load = SharedLoad::from(&spec.load);
+        let session = SessionRules::of(scenario, name, spec);
         let schedule = StartSchedule::of(spec, scenario.connections(spec));
         let entries = [0, 1].map(|direction| proxies.route_entries(row, direction));
         let mut row_routes = RowRoutes::new(scenario, spec, stage, entries);
@@ -80,7 +80,7 @@ pub(crate) fn build(
             let (demand, start, opens) = begin(&seed, &load, &schedule);
             // A connection without a handshake does not open.
             starts.push(if opens_by_handshake(spec, &stacks) { opens } else { start });
-            let app = Application::new(demand.acknowledged(spec), start, ());
+            let app = Application::new(demand.acknowledged(session.as_ref()), start, ());
             let mut flow = member_flow(&seed, spec, (row as u32, route_starts), &stacks, app);
             proxies.add((flows.len() as u32, row), route_starts, || seed.isns(), &stacks);
             if backpressure && let Ends::Tcp(ends) = &mut flow.ends {

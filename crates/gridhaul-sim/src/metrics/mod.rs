@@ -107,11 +107,15 @@ impl RunState<'_> {
         let coap = self.counters.coap[row].as_ref();
         let connections = self.counters.connections[row].as_ref();
         let messages = connections.and_then(|row| row.counters.messages.as_ref());
+        // Messages that have not reached the broker have not reached its subscriber either.
+        let publications = self.counters.publications_of(row);
+        let publications = publications.and_then(|row| self.counters.connections[row].as_ref());
+        let publications = publications.and_then(|row| row.counters.messages.as_deref());
         if let Some(coap) = coap {
             coap.metrics(into);
         }
         if let Some(messages) = messages {
-            messages.metrics(into);
+            messages.metrics(publications, into);
         }
         coap.is_some() || messages.is_some()
     }
@@ -227,10 +231,7 @@ fn flow_row(
     let secs = span.as_secs_f64();
     let mut members = Members::default();
     members.add_row(state, before, row, span);
-    for flow in state.flows.iter().filter(|flow| flow.row as usize == row) {
-        members.undelivered.add(flow, state);
-    }
-    members.undelivered.add_forwarded(row as u32, state);
+    members.add_undelivered(state, row);
     let (totals, earlier) = (&state.counters.rows[row], &before.rows[row]);
     let mut metrics = Vec::new();
     members.rates(totals, earlier, secs, &mut metrics);
@@ -295,6 +296,20 @@ fn flow_row(
 }
 
 impl Members {
+    /// Adds the messages that have not arrived: those of the row itself, of aggregators, and of the
+    /// publications that the row forwards.
+    fn add_undelivered(&mut self, state: RunState<'_>, row: usize) {
+        let publications = state.counters.publications_of(row);
+        let is_own = |flow: &&Flow| {
+            let of = flow.row as usize;
+            of == row || Some(of) == publications
+        };
+        for flow in state.flows.iter().filter(is_own) {
+            self.undelivered.add(flow, state);
+        }
+        self.undelivered.add_forwarded(row as u32, state);
+    }
+
     /// Adds the flows of a row.
     fn add_row(
         &mut self,

@@ -44,7 +44,7 @@ impl World {
         let flow = &mut self.flows[flow_index as usize];
         if let Flow { ends: Ends::Managed(managed), app: Some(app), .. } = flow {
             managed.manager.start();
-            let on_ready = |ready| self.counters.on_ready(row, flow_index, ready);
+            let on_ready = |ready| self.counters.on_published(row, flow_index, ready);
             let messages = connections.counters.messages.as_deref_mut();
             let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready, messages };
             app.handle_timeout(now, &mut carrier, &mut self.in_flight);
@@ -54,6 +54,28 @@ impl World {
         for end in [FlowEnd::To, FlowEnd::From] {
             while let Some(message) = self.next_delivered(now, flow_index, end) {
                 self.on_message(now, &message);
+            }
+        }
+        self.forward_publications(now, flow_index, row);
+    }
+
+    /// Passes the messages that the `to` end has received to the flows that forward them.
+    fn forward_publications(&mut self, now: Instant, flow_index: u32, row: u32) {
+        while let Some(app) = &mut self.flows[flow_index as usize].app
+            && let Some(publication) = app.poll_publication()
+        {
+            for index in 0..self.counters.subscriptions.len() {
+                let subscription = self.counters.subscriptions[index];
+                let subscriber = &mut self.flows[subscription.flow as usize];
+                if subscription.publications == row
+                    && let Flow { ends: Ends::Managed(managed), app: Some(app), .. } = subscriber
+                {
+                    app.forward(now, publication);
+                    // Messages wait for a subscriber that has not started.
+                    if managed.manager.has_started() {
+                        self.net.events.schedule(Target::App(subscription.flow), now);
+                    }
+                }
             }
         }
     }

@@ -26,6 +26,7 @@ mod loads;
 mod loss_classification;
 mod media;
 mod members;
+mod mqtt;
 mod nat_timeouts;
 mod packets;
 mod path_mtu;

@@ -176,12 +176,13 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
             (every(load.cycle().as_secs_f64().max(1e-3)), bytes)
         }
         Load::Iec104(load) => (every(load.every.as_secs_f64()), load.frame_size() as f64),
+        Load::Mqtt(load) => (every(load.every.as_secs_f64()), load.publish(load.qos) as f64),
         Load::Burst(load) => {
             let events = load.every.map_or(1.0, |time| every(time.as_secs_f64()));
             (events * f64::from(load.count) * load.share.ratio(), load.size.get() as f64)
         }
-        // The trace file is not read here; one message per second is assumed.
-        Load::Trace(_) => (seconds + 1.0, 200.0),
+        // The trace file and the publications are not read here; one message per second is assumed.
+        Load::Trace(_) | Load::MqttSubscription(_) => (seconds + 1.0, 200.0),
         // No backend runs this load without a program that sends the messages.
         Load::External => (0.0, 200.0),
         Load::Bulk | Load::Application(_) | Load::Modbus(_) | Load::Dlms(_) => {

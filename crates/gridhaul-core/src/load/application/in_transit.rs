@@ -37,6 +37,11 @@ impl<T> InTransit<T> {
         if is_complete { sent.pop_front() } else { None }
     }
 
+    /// Whether an item has arrived completely at an end.
+    pub(super) fn has_arrived(&self, end: FlowEnd, carrier: &impl Carrier) -> bool {
+        self.watch(end) <= carrier.delivered(end)
+    }
+
     /// The connection has ended: its items that have not arrived are lost.
     pub(super) fn discard_undelivered(&mut self, carrier: &impl Carrier) {
         for end in [FlowEnd::From, FlowEnd::To] {

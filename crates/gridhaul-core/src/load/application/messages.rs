@@ -5,8 +5,8 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::in_transit::InTransit;
-use super::{Carrier, Delivered};
-use crate::load::{MessageFrame, MessageSession};
+use super::{Carrier, Delivered, other};
+use crate::load::{MessageFrame, MessageSession, Publication};
 
 /// Both ends on a carrier with successive connections.
 #[derive(Debug, Clone)]
@@ -59,13 +59,26 @@ impl MessagePeers {
         carrier: &mut impl Carrier,
     ) -> Option<Delivered> {
         while let Some((id, frame)) = self.in_transit.take(end, carrier) {
-            if let Some(ready) = self.load.handle_frame(now, frame) {
+            if let Some(ready) = self.load.handle_frame(now, end, frame) {
                 return Some(Delivered { id, at: ready });
             }
         }
-        self.observe_connection(now, carrier);
+        // Data of a connection that has ended count if they have arrived.
+        if !self.in_transit.has_arrived(other(end), carrier) {
+            self.observe_connection(now, carrier);
+        }
         self.report(carrier);
         None
+    }
+
+    /// The next message that the `to` end forwards.
+    pub(super) fn poll_arrival(&mut self) -> Option<Publication> {
+        self.load.poll_arrival()
+    }
+
+    /// A message is to be sent.
+    pub(super) fn push(&mut self, now: Instant, publication: Publication) {
+        self.load.push(now, publication);
     }
 
     fn observe_connection(&mut self, now: Instant, carrier: &impl Carrier) {

@@ -29,7 +29,7 @@ use self::greedy::GreedySender;
 use self::iec_104::Iec104Stations;
 use self::messages::MessagePeers;
 use self::open_loop::OpenLoop;
-use super::{Arrival, Demand};
+use super::{Arrival, Demand, Publication};
 
 pub use carrier::{Carrier, Delivered, Message};
 pub use in_flight::{InFlightMessages, Outbox};
@@ -237,6 +237,22 @@ impl<C> Application<C> {
     #[must_use]
     pub const fn is_dialogue(&self) -> bool {
         matches!(self.behaviour, Behaviour::Dialogue(_) | Behaviour::Exchange(_))
+    }
+
+    /// The next message that the `to` end forwards, as the broker of MQTT does.
+    pub fn poll_publication(&mut self) -> Option<Publication> {
+        if let Behaviour::Messages(peers) = &mut self.behaviour {
+            peers.poll_arrival()
+        } else {
+            None
+        }
+    }
+
+    /// A message that another flow has delivered is to be sent.
+    pub fn forward(&mut self, now: Instant, publication: Publication) {
+        if let Behaviour::Messages(peers) = &mut self.behaviour {
+            peers.push(now, publication);
+        }
     }
 
     /// Payload of acknowledged messages that has arrived, without further copies; `None` for other

@@ -51,7 +51,7 @@ impl CoapCounters {
 
     /// Adds the columns of confirmable messages, and of message loss.
     pub fn metrics(&self, into: &mut Metrics) {
-        self.messages.metrics(into);
+        self.messages.metrics(None, into);
         if self.has_dtls {
             into.push((Metric::DtlsHandshakes, self.handshake_times.count() as f64));
             let mean = self.handshake_times.mean();

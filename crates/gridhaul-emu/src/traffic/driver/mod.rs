@@ -1,5 +1,6 @@
 //! The loop of all applications: timers when they expire, sockets when they are ready.
 
+mod forward;
 mod member;
 mod observe;
 mod open;
@@ -17,6 +18,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
+use self::forward::Subscription;
 use self::member::Member;
 use self::observe::classification_interval;
 use self::open::MemberSockets;
@@ -43,6 +45,8 @@ pub(crate) struct Traffic<'a> {
     /// The `to` ends of TCP flows that wait for connections.
     listeners: Vec<Option<Socket>>,
     rows: Vec<RowTraffic>,
+    /// Members that forward the messages of others.
+    subscriptions: Vec<Subscription>,
     /// Traces that are played to members.
     playbacks: Vec<Playback>,
     /// Members whose congestion control classifies losses, and the number of classifications read
@@ -134,6 +138,7 @@ impl Traffic<'_> {
                 Member::Datagram(_) => {}
             }
         }
+        self.finish_subscriptions(end);
         if sampling.recorded {
             for (number, row) in self.rows.iter().enumerate() {
                 for &(member, ready, delay) in &row.messages {
@@ -253,6 +258,7 @@ impl Traffic<'_> {
         let about = (flow, &mut self.scratch[..]);
         connections.act(now, about, &mut sockets, (&mut *row, &mut counters));
         row.connections = Some(counters);
+        self.forward_publications(index, now);
     }
 
     fn schedule(&mut self, index: usize) {

@@ -6,7 +6,8 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use gridhaul_core::load::{
-    Application, CoapRules, ConnectionManager, ConnectionRules, Demand, SharedLoad, StartSchedule,
+    Application, CoapRules, ConnectionManager, ConnectionRules, Demand, SessionRules, SharedLoad,
+    StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_data::trace::Playback;
@@ -49,6 +50,7 @@ impl<'a> Traffic<'a> {
             first: Vec::new(),
             listeners: Vec::new(),
             rows: Vec::new(),
+            subscriptions: Vec::new(),
             playbacks: Vec::new(),
             loss_classifiers: Vec::new(),
             event_logs: EventLogs::default(),
@@ -62,7 +64,8 @@ impl<'a> Traffic<'a> {
             let seed = |member: u32, purpose: &str| {
                 RandomStream::named(scenario.seed, replication, name, u64::from(member), purpose)
             };
-            traffic.open(number as u16, flow, testbed, &seed)?;
+            let session = SessionRules::of(scenario, name, flow);
+            traffic.open(number as u16, (flow, session.as_ref()), testbed, &seed)?;
             if replication == scenario.record.replication && scenario.record.events.contains(name) {
                 let writer = EventLogWriter::new(name, progress.recording_file()?);
                 let algorithm = plan.flows[number].stacks[0].congestion_control.name();
@@ -75,13 +78,14 @@ impl<'a> Traffic<'a> {
                 traffic.playbacks.push(playback);
             }
         }
+        traffic.open_subscriptions(scenario);
         Ok(traffic)
     }
 
     fn open(
         &mut self,
         number: u16,
-        flow: &Flow,
+        (flow, session): (&Flow, Option<&SessionRules>),
         testbed: &Testbed,
         seed: &impl Fn(u32, &str) -> RandomStream,
     ) -> Result<(), EmulationError> {
@@ -123,7 +127,7 @@ impl<'a> Traffic<'a> {
                 (Some(rules), ..) => {
                     let manager =
                         ConnectionManager::new(Arc::clone(rules), seed(member, "reconnect"));
-                    let application = Application::new(demand.acknowledged(flow), start, ());
+                    let application = Application::new(demand.acknowledged(session), start, ());
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
                     let connections =
                         ManagedConnections::new((number, member), manager, application, opens);

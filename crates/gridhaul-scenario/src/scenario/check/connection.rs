@@ -36,6 +36,7 @@ impl Report<'_> {
         self.load_of_connections(&managed, flow);
         self.connection_of_exchange(&key, flow);
         self.acknowledgement(&key, flow);
+        self.mqtt_flow(&key, flow);
         self.connection_without_handshake(&managed, flow);
         if self.scenario.record.events.iter().any(|logged| logged == name) {
             self.refuse(
@@ -129,7 +130,9 @@ impl Report<'_> {
             | Load::Exchange(_)
             | Load::Modbus(_)
             | Load::Dlms(_)
-            | Load::Iec104(_) => true,
+            | Load::Iec104(_)
+            | Load::Mqtt(_)
+            | Load::MqttSubscription(_) => true,
             Load::OnOff(load) => load.rate.is_some(),
             Load::Bulk | Load::Transfer(_) | Load::Trace(_) | Load::External => false,
         };

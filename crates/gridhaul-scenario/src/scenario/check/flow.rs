@@ -167,7 +167,9 @@ impl Report<'_> {
             | Load::Exchange(_)
             | Load::Modbus(_)
             | Load::Dlms(_)
-            | Load::Iec104(_) => {
+            | Load::Iec104(_)
+            | Load::Mqtt(_)
+            | Load::MqttSubscription(_) => {
                 self.refuse(
                     format!("{key}.load"),
                     "datagrams carry only loads of messages; this load requires reliable delivery",

@@ -48,6 +48,10 @@ impl Report<'_> {
                 self.some_time(&format!("{key}.dlms.every"), load.every);
             }
             Load::Iec104(load) => self.iec_104(&format!("{key}.iec_104"), load),
+            Load::Mqtt(load) => self.mqtt(&format!("{key}.mqtt"), load),
+            Load::MqttSubscription(load) => {
+                self.mqtt_subscription(&format!("{key}.mqtt_subscription"), load);
+            }
         }
     }
 

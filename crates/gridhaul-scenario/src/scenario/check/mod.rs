@@ -17,6 +17,7 @@ mod link_quality;
 mod link_trace;
 mod load;
 mod medium;
+mod mqtt;
 mod mtu;
 mod plan;
 mod power_line;

@@ -176,6 +176,17 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "load.iec_104 = { values = 17, every = \"0 s\", k = 4, w = 5 }",
     ),
     (
+        "publications with wrong numbers, on connections for each message",
+        "load = \"bulk\"",
+        "connection = \"per_message\"\nload.mqtt = { size = \"0 B\", every = \"0 s\", qos = 3, \
+         topic = \"0 B\", in_flight = 0, keep_alive = \"70000 s\" }",
+    ),
+    (
+        "a subscription of a flow that does not publish",
+        "load = \"bulk\"",
+        "count = 2\nload.mqtt_subscription = { publications = \"read\", qos = 3 }",
+    ),
+    (
         "acknowledgements of a byte stream, on connections for each message",
         "load = \"bulk\"",
         "connection = \"per_message\"\nacknowledgement = { size = \"0 B\", timeout = \"0 s\", \

@@ -1,5 +1,6 @@
 //! Random scenarios that are valid.
 
+mod publications;
 mod radio_links;
 
 use gridhaul_scenario::Scenario;
@@ -23,6 +24,7 @@ use indexmap::IndexMap;
 use proptest::option;
 use proptest::prelude::*;
 
+use publications::publications;
 use radio_links::{handover, measured, reception};
 
 fn time(minimum: u64) -> impl Strategy<Value = Duration> {
@@ -464,6 +466,7 @@ fn load() -> BoxedStrategy<Load> {
                 Load::Iec104(Iec104 { values, every, synchronised, k, w, t2, t3: t2 + t2 })
             }
         ),
+        publications(),
     ]
     .boxed()
 }
@@ -487,6 +490,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             let managed = turned && matches!(load, Load::RequestResponse(_));
             // Reports over TCP with the same stack.
             let reports = turned && matches!(load, Load::Burst(_));
+            let publishes = matches!(load, Load::Mqtt(_));
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
                 from: from.into(),
@@ -497,7 +501,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                     (true, false) => Transport::Echo,
                     (false, _) => Transport::Tcp,
                 },
-                stack: (!messages && !managed && !reports).then(|| "own".into()),
+                stack: (!messages && !managed && !reports && !publishes).then(|| "own".into()),
                 to_stack: None,
                 load,
                 acknowledgement: (reports && routed).then(|| acknowledgement(count)),

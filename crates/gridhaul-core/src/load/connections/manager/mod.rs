@@ -150,6 +150,12 @@ impl ConnectionManager {
         self.is_started = true;
     }
 
+    /// Whether the flow has started.
+    #[must_use]
+    pub const fn has_started(&self) -> bool {
+        self.is_started
+    }
+
     /// When [`poll`](Self::poll) is due without an event of the connection; [`Instant::NEVER`]
     /// without a deadline.
     #[must_use]

@@ -1,0 +1,239 @@
+//! A session whose frames the test delivers.
+
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::Duration;
+
+use super::*;
+use crate::load::{Demand, SharedLoad};
+use crate::random::RandomStream;
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+/// The session of a flow with these keys, on its first connection.
+fn session_of(keys: &str) -> MessageSession {
+    let text = format!(
+        "title = 't'\nduration = '1000 s'\n[node]\na = {{}}\nb = {{}}\n\
+         [link.l]\nfrom = 'a'\nto = 'b'\nboth.rate = '1 Mbit/s'\n\
+         [flow.f]\nfrom = 'a'\nto = 'b'\n{keys}"
+    );
+    let scenario = Scenario::from_toml(&text, "t.toml").unwrap();
+    let flow = &scenario.flow["f"];
+    let rules = SessionRules::of(&scenario, "f", flow);
+    let random = RandomStream::named(1, 0, "f", 0, "load");
+    let demand = Demand::of_member(&SharedLoad::from(&flow.load), at(0), random);
+    let Demand::Messages(mut session) = demand.acknowledged(rules.as_ref()) else {
+        panic!("no session")
+    };
+    assert!(session.handle_connection(at(0), Some(1)));
+    *session
+}
+
+/// A session with a message of 100 B every second and acknowledgements.
+fn session(keys: &str) -> MessageSession {
+    session_of(&format!(
+        "load.periodic = {{ size = '100 B', every = '1 s', synchronised = true }}\n\
+         acknowledgement = {{ size = '20 B', timeout = '300 ms', {keys} }}"
+    ))
+}
+
+/// A client with a message of 100 B every second, whose connection is open.
+fn client(keys: &str) -> MessageSession {
+    let mut session = session_of(&format!(
+        "load.mqtt = {{ size = '100 B', every = '1 s', synchronised = true, {keys} }}"
+    ));
+    open(&mut session, 0);
+    session
+}
+
+/// CONNECT and CONNACK.
+fn open(session: &mut MessageSession, now: u64) {
+    for (sender, receiver) in [(FlowEnd::From, FlowEnd::To), (FlowEnd::To, FlowEnd::From)] {
+        let frame = MessageFrame::Opening(sender as usize);
+        assert_eq!(session.poll_frame(at(now)), Some((sender, frame)));
+        session.handle_frame(at(now), receiver, frame);
+    }
+}
+
+const NOTHING: [Vec<u64>; 2] = [Vec::new(), Vec::new()];
+
+/// Numbers of the messages and of the acknowledgements that are written.
+fn written(session: &mut MessageSession, now: u64) -> [Vec<u64>; 2] {
+    while session.poll_ready(at(now)).is_some() {}
+    let mut written = [Vec::new(), Vec::new()];
+    while let Some((end, frame)) = session.poll_frame(at(now)) {
+        match frame {
+            MessageFrame::Message(number, _) | MessageFrame::Reply(number, _) => {
+                written[end as usize].push(number);
+            }
+            _ => panic!("{frame:?}"),
+        }
+    }
+    written
+}
+
+fn message(number: u64) -> MessageFrame {
+    let message = Arrival { at: at(1_000 * number), bytes: 100 };
+    MessageFrame::Message(number, Publication { message, is_copy: false })
+}
+
+const ACKNOWLEDGEMENT: MessageFrame = MessageFrame::Reply(0, 0);
+
+fn events(session: &mut MessageSession) -> Vec<MessageEvent> {
+    std::iter::from_fn(|| session.poll_event()).map(|(_, event)| event).collect()
+}
+
+#[test]
+fn one_message_is_without_an_acknowledgement_at_a_time() {
+    let mut session = session("retransmissions = 9, think = '10 ms'");
+    assert_eq!(written(&mut session, 0), [vec![0], vec![]]);
+    assert_eq!(session.handle_frame(at(50), FlowEnd::To, message(0)), Some(at(0)));
+    assert_eq!(session.next_deadline(), at(60), "the receiver thinks");
+    assert_eq!(written(&mut session, 60), [vec![], vec![0]]);
+    // The acknowledgement is late: a copy is on its way when it arrives.
+    assert_eq!(session.next_deadline(), at(300));
+    assert_eq!(written(&mut session, 300), [vec![0], vec![]]);
+    assert_eq!(written(&mut session, 500), NOTHING);
+    session.handle_frame(at(510), FlowEnd::From, ACKNOWLEDGEMENT);
+    assert!(!session.needs_connection());
+    assert_eq!(session.handle_frame(at(520), FlowEnd::To, message(0)), None);
+    let took = Duration::from_millis(510);
+    assert_eq!(
+        events(&mut session),
+        [MessageEvent::Retransmitted, MessageEvent::Acknowledged(took), MessageEvent::Duplicate]
+    );
+    // Each copy is acknowledged.
+    assert_eq!(written(&mut session, 1_000), [vec![1], vec![0]]);
+    session.handle_frame(at(1_010), FlowEnd::From, ACKNOWLEDGEMENT);
+    assert_eq!((events(&mut session), session.delivered()), (vec![], 100));
+    assert_eq!(session.undelivered().collect::<Vec<_>>(), [at(1_000)]);
+}
+
+#[test]
+fn a_message_may_arrive_after_it_was_given_up() {
+    let mut session = session("retransmissions = 1");
+    for (now, count) in [(0, 1), (300, 1), (600, 0)] {
+        assert_eq!(written(&mut session, now)[0].len(), count);
+    }
+    let given_up = MessageEvent::GivenUp { is_delivered: false };
+    assert_eq!(events(&mut session), [MessageEvent::Retransmitted, given_up]);
+    assert_eq!(session.undelivered().count(), 0);
+    assert_eq!(session.handle_frame(at(700), FlowEnd::To, message(0)), Some(at(0)));
+    assert_eq!(session.handle_frame(at(700), FlowEnd::To, message(0)), None);
+    assert_eq!(events(&mut session), [MessageEvent::LateDelivery, MessageEvent::Duplicate]);
+}
+
+#[test]
+fn the_next_connection_carries_messages_without_an_acknowledgement() {
+    let keys = "retransmissions = 2, retransmit_on = 'new_connection', window = 2";
+    let mut session = session(keys);
+    assert_eq!(written(&mut session, 1_000)[0], [0, 1]);
+    assert_eq!(session.handle_frame(at(1_100), FlowEnd::To, message(0)), Some(at(0)));
+    assert_eq!(written(&mut session, 1_100), [vec![], vec![0]]);
+    assert_eq!(written(&mut session, 1_300), NOTHING);
+    assert!(session.poll_abort() && !session.poll_abort() && session.needs_connection());
+    // The carrier reports the connection until it has ended.
+    assert!(!session.handle_connection(at(1_300), Some(1)));
+    assert!(!session.handle_connection(at(1_310), None));
+    assert_eq!(session.next_deadline(), at(2_000), "messages wait for a connection");
+    assert_eq!(written(&mut session, 2_000)[0], [0_u64; 0]);
+    // TCP ends the second connection: the third one carries them for the last time.
+    for (number, now) in [(2, 2_100), (3, 2_200)] {
+        session.handle_connection(at(now), None);
+        assert!(session.handle_connection(at(now), Some(number)));
+        assert_eq!(written(&mut session, now)[0], [0, 1]);
+    }
+    assert_eq!(written(&mut session, 2_500)[0], [0_u64; 0]);
+    let given_up = [true, false].map(|is_delivered| MessageEvent::GivenUp { is_delivered });
+    let events = events(&mut session);
+    assert_eq!(events[..4], [MessageEvent::Retransmitted; 4]);
+    assert_eq!(events[4..], given_up);
+}
+
+/// The frames that both ends write until they wait, with their senders.
+fn frames(session: &mut MessageSession, now: u64) -> Vec<(FlowEnd, MessageFrame)> {
+    while session.poll_ready(at(now)).is_some() {}
+    std::iter::from_fn(|| session.poll_frame(at(now))).collect()
+}
+
+#[test]
+fn a_message_without_quality_of_service_is_lost_with_its_connection() {
+    let mut session = client("qos = 0, keep_alive = '0 s'");
+    assert_eq!(frames(&mut session, 0), [(FlowEnd::From, message(0))]);
+    assert_eq!(session.handle_frame(at(10), FlowEnd::To, message(0)), Some(at(0)));
+    assert_eq!(frames(&mut session, 2_000).len(), 2);
+    assert!(session.handle_connection(at(2_010), None));
+    let unconfirmed =
+        [true, false, false].map(|is_delivered| MessageEvent::Unconfirmed { is_delivered });
+    assert_eq!(events(&mut session), unconfirmed);
+    // Messages that no connection has carried wait for the next one.
+    session.handle_connection(at(3_000), Some(2));
+    open(&mut session, 3_000);
+    assert_eq!(frames(&mut session, 3_000), [(FlowEnd::From, message(3))]);
+}
+
+#[test]
+fn the_receiver_accepts_a_copy_with_quality_of_service_1_only() {
+    for (qos, copies) in [(1, 1), (2, 0)] {
+        let mut session = client(&format!("qos = {qos}, keep_alive = '0 s'"));
+        assert_eq!(frames(&mut session, 0), [(FlowEnd::From, message(0))]);
+        assert_eq!(session.handle_frame(at(10), FlowEnd::To, message(0)), Some(at(0)));
+        // The reply is lost.
+        assert_eq!(frames(&mut session, 10), [(FlowEnd::To, MessageFrame::Reply(0, 0))]);
+        session.handle_connection(at(20), None);
+        session.handle_connection(at(30), Some(2));
+        open(&mut session, 30);
+        assert_eq!(frames(&mut session, 30), [(FlowEnd::From, message(0))]);
+        assert_eq!(session.handle_frame(at(40), FlowEnd::To, message(0)), None);
+        assert_eq!(frames(&mut session, 40), [(FlowEnd::To, MessageFrame::Reply(0, 0))]);
+        session.handle_frame(at(50), FlowEnd::From, MessageFrame::Reply(0, 0));
+        let events = events(&mut session);
+        let duplicates = events.iter().filter(|event| **event == MessageEvent::Duplicate).count();
+        assert_eq!(duplicates, copies, "QoS {qos}: {events:?}");
+    }
+}
+
+#[test]
+fn the_release_of_a_received_message_is_transmitted_again() {
+    let mut session = client("qos = 2, keep_alive = '0 s'");
+    assert_eq!(frames(&mut session, 0), [(FlowEnd::From, message(0))]);
+    session.handle_frame(at(10), FlowEnd::To, message(0));
+    let [received, release, complete] = [0, 1, 2].map(|reply| MessageFrame::Reply(0, reply));
+    assert_eq!(frames(&mut session, 10), [(FlowEnd::To, received)]);
+    session.handle_frame(at(20), FlowEnd::From, received);
+    assert_eq!(frames(&mut session, 20), [(FlowEnd::From, release)]);
+    // The connection ends before PUBREL arrives: PUBLISH does not follow again (section 4.4).
+    session.handle_connection(at(30), None);
+    session.handle_connection(at(40), Some(2));
+    open(&mut session, 40);
+    assert_eq!(frames(&mut session, 40), [(FlowEnd::From, release)]);
+    session.handle_frame(at(50), FlowEnd::To, release);
+    assert_eq!(frames(&mut session, 50), [(FlowEnd::To, complete)]);
+    session.handle_frame(at(60), FlowEnd::From, complete);
+    let took = Duration::from_millis(60);
+    assert_eq!(events(&mut session), [MessageEvent::Acknowledged(took)]);
+    assert!(!session.needs_connection());
+}
+
+#[test]
+fn a_client_aborts_a_connection_whose_broker_does_not_respond() {
+    let mut session = client("qos = 0, keep_alive = '300 ms'");
+    assert_eq!(frames(&mut session, 0), [(FlowEnd::From, message(0))]);
+    assert_eq!(session.next_deadline(), at(300), "nothing was received since CONNACK");
+    assert_eq!(frames(&mut session, 300), [(FlowEnd::From, MessageFrame::Probe)]);
+    session.handle_frame(at(310), FlowEnd::To, MessageFrame::Probe);
+    assert_eq!(frames(&mut session, 310), [(FlowEnd::To, MessageFrame::ProbeResponse)]);
+    session.handle_frame(at(320), FlowEnd::From, MessageFrame::ProbeResponse);
+    assert_eq!(session.next_deadline(), at(600));
+    assert_eq!(frames(&mut session, 600), [(FlowEnd::From, MessageFrame::Probe)]);
+    assert_eq!(frames(&mut session, 899), []);
+    assert!(!session.poll_abort());
+    assert_eq!(frames(&mut session, 900), []);
+    assert!(session.poll_abort());
+    // CONNECT has a response within the interval as well.
+    session.handle_connection(at(1_000), Some(2));
+    assert_eq!(frames(&mut session, 1_000), [(FlowEnd::From, MessageFrame::Opening(0))]);
+    assert_eq!(frames(&mut session, 1_300), []);
+    assert!(session.poll_abort());
+}
