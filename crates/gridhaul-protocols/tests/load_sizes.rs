@@ -113,6 +113,20 @@ fn arrived<T>(in_transit: &mut VecDeque<(u64, T)>, millis: u64) -> Vec<T> {
     in_transit.drain(..count).map(|(_, item)| item).collect()
 }
 
+fn station_keys(every: u64, [k, w]: [u16; 2]) -> scenario::Iec104 {
+    scenario::Iec104 {
+        controlled: FlowEnd::From,
+        values: 4,
+        every: Duration::from_millis(every),
+        synchronised: true,
+        k,
+        w,
+        t1: None,
+        t2: Duration::from_secs(10),
+        t3: Duration::from_secs(20),
+    }
+}
+
 /// Everything that both stations of the codec write over a connection with this delay.
 fn written_by_codec(keys: &scenario::Iec104, delay: u64, until: u64) -> Vec<Written> {
     let window = Window { k: keys.k, w: keys.w };
@@ -187,15 +201,7 @@ fn iec_104_stations_write_the_frames_of_the_codec_at_the_same_times() {
     let cases = [(100, [12, 8], 30_u64), (100, [12, 8], 400), (20, [3, 2], 250), (7, [5, 5], 33)];
     let slow = [(3_000, [12, 8], 300), (45_000, [12, 8], 300), (100_000, [12, 8], 2_000)];
     for (every, [k, w], delay) in cases.into_iter().chain(slow) {
-        let keys = scenario::Iec104 {
-            values: 4,
-            every: Duration::from_millis(every),
-            synchronised: true,
-            k,
-            w,
-            t2: Duration::from_secs(10),
-            t3: Duration::from_secs(20),
-        };
+        let keys = station_keys(every, [k, w]);
         let until = if every < 1_000 { 20_000 } else { 250_000 };
         let [codec, load] =
             [written_by_codec, written_by_load].map(|written| written(&keys, delay, until));
@@ -346,5 +352,106 @@ fn mqtt_clients_write_the_packets_of_the_codec_at_the_same_times() {
                 assert_eq!(load, codec, "every {every} ms, {size} B, QoS {qos}, {name}");
             }
         }
+    }
+}
+
+/// Stations on a connection that begins at 0 s and is interrupted: the frames that they write, and
+/// when each of them closes it, in milliseconds, until the `from` end has.
+#[derive(Debug, PartialEq, Eq)]
+struct Interrupted {
+    written: Vec<Written>,
+    closed: [Option<u64>; 2],
+}
+
+/// A connection with this delay, which carries nothing from `cut` on.
+#[derive(Debug, Clone, Copy)]
+struct Outage {
+    delay: u64,
+    cut: u64,
+}
+
+impl Outage {
+    /// When a frame arrives that is written at a time.
+    fn arrival(self, millis: u64) -> u64 {
+        let arrival = millis + self.delay;
+        if arrival < self.cut { arrival } else { u64::MAX }
+    }
+}
+
+fn interrupted_codec(keys: &scenario::Iec104, outage: Outage) -> Interrupted {
+    let window = Window { k: keys.k, w: keys.w };
+    let mut stations = [Role::Controlling, Role::Controlled].map(|role| Station::new(role, window));
+    stations.iter_mut().for_each(|station| station.open(at(0)));
+    let message = vec![7; 4 * (usize::from(keys.values) - 1)];
+    let (mut written, mut closed) = (Vec::new(), [None; 2]);
+    // Values that are ready before the start of data transfer.
+    let mut early = 0;
+    let mut in_transit: [VecDeque<(u64, Vec<u8>)>; 2] = Default::default();
+    let mut millis = 0;
+    while closed[0].is_none() {
+        for (index, station) in stations.iter_mut().enumerate() {
+            let bytes = arrived(&mut in_transit[1 - index], millis).concat();
+            station.handle_input(&bytes, at(millis)).unwrap();
+        }
+        early += usize::from(at(millis).as_nanos().is_multiple_of(keys.every.as_nanos()));
+        while early > 0 && stations[1].publish(&message, at(millis)).is_ok() {
+            early -= 1;
+        }
+        for (index, station) in stations.iter_mut().enumerate() {
+            if closed[index].is_some() {
+                continue;
+            }
+            closed[index] = station.handle_time(at(millis)).is_err().then_some(millis);
+            let mut bytes = Vec::new();
+            station.poll_output(&mut bytes);
+            if !bytes.is_empty() && closed[index].is_none() {
+                let count = bytes.len() as u64;
+                written.push(Written { millis, end: ENDS[index], bytes: count });
+                in_transit[index].push_back((outage.arrival(millis), bytes));
+            }
+        }
+        millis += 1;
+    }
+    Interrupted { written, closed }
+}
+
+fn interrupted_load(keys: &scenario::Iec104, outage: Outage) -> Interrupted {
+    let mut load = Iec104::new(keys, at(0), RandomStream::named(1, 0, "values", 0, "load"));
+    load.handle_connection(at(0), Some(1));
+    let (mut written, mut closed) = (Vec::new(), [None; 2]);
+    let mut in_transit = [VecDeque::new(), VecDeque::new()];
+    let mut millis = 0;
+    while closed[0].is_none() {
+        for end in ENDS {
+            for frame in arrived(&mut in_transit[1 - end as usize], millis) {
+                load.handle_frame(at(millis), end, frame);
+            }
+        }
+        while load.poll_ready(at(millis)).is_some() {}
+        let mut bytes = [0; 2];
+        while let Some((end, frame)) = load.poll_frame(at(millis)) {
+            bytes[end as usize] += load.size(frame);
+            in_transit[end as usize].push_back((outage.arrival(millis), frame));
+        }
+        while let Some(end) = load.poll_abort() {
+            closed[end as usize] = Some(millis);
+        }
+        let new = ENDS.map(|end| Written { millis, end, bytes: bytes[end as usize] });
+        written.extend(new.into_iter().filter(|new| new.bytes > 0));
+        millis += 1;
+    }
+    Interrupted { written, closed }
+}
+
+#[test]
+fn iec_104_stations_start_and_end_a_connection_like_the_codec() {
+    // Frames are in transit; the connection is idle; STARTDT is lost.
+    for (every, cut) in [(1_000, 9_000), (700, 30_500), (60_000, 45_000), (1_000, 100)] {
+        let keys = station_keys(every, [12, 8]);
+        let t1 = Some(Duration::from_secs(15));
+        let keys = scenario::Iec104 { controlled: FlowEnd::To, t1, ..keys };
+        let outage = Outage { delay: 200, cut };
+        let [codec, load] = [interrupted_codec, interrupted_load].map(|run| run(&keys, outage));
+        assert_eq!(load, codec, "every {every} ms, cut at {cut} ms");
     }
 }

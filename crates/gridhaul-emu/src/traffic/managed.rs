@@ -329,10 +329,10 @@ impl<O: OpenSocket> ConnectionTransport for NewestPair<'_, O> {
     }
 
     /// Closing a socket without lingering sends RST (socket(7), `SO_LINGER`).
-    fn abort(&mut self, _now: Instant) {
-        if let Some(sender) = self.pairs.last_mut().and_then(|pair| pair.streams.sockets[0].take())
-        {
-            let _ = sender.set_linger(Some(std::time::Duration::ZERO));
+    fn abort(&mut self, _now: Instant, end: FlowEnd) {
+        let pair = self.pairs.last_mut();
+        if let Some(socket) = pair.and_then(|pair| pair.streams.sockets[end as usize].take()) {
+            let _ = socket.set_linger(Some(std::time::Duration::ZERO));
         }
     }
 }

@@ -81,6 +81,30 @@ fn the_window_of_iec_104_limits_the_rate_over_gprs() {
     assert_eq!(mean(&answer, "values", Metric::MessagesDue), 240.0);
 }
 
+/// An excerpt of scenarios/iec104-outage.toml with shorter times: values every 0.5 s, an outage
+/// from 4 s to 9 s, and the end of data transfer by both stations before 8 s.
+#[test]
+fn the_timers_of_iec_104_end_a_connection_that_an_outage_has_interrupted() {
+    let link = "both = { rate = '100 kbit/s', delay = '50 ms', \
+        outage = [{ start = '4 s', length = '5 s' }] }";
+    let flow = "[flow.values]\nfrom = 'near'\nto = 'far'\n\
+        reconnect = { timeout = '1 s', pause = '500 ms', factor = 1 }\n\
+        load.iec_104 = { controlled = 'to', values = 4, every = '500 ms', synchronised = true, \
+        t1 = '1500 ms', t2 = '1 s', t3 = '2 s' }";
+    let Some(answer) = run("duration = '16 s'", &pair(link, flow)) else { return };
+    let count = |metric| mean(&answer, "values", metric);
+    assert_eq!((count(Metric::MessagesDue), count(Metric::GivenUp)), (32.0, 0.0));
+    // The connection is lost, attempts in the outage fail, and the last one transmits everything.
+    assert!(count(Metric::ConnectionsLost) >= 1.0);
+    assert!(count(Metric::ConnectionsFailed) >= 1.0);
+    assert!(count(Metric::ConnectionsOpened) >= 2.0);
+    assert!(count(Metric::MessageRetransmissions) >= 2.0);
+    assert!(count(Metric::DelayMax) >= 4.5);
+    // An attempt begins at the latest 1.5 s after the outage, and connects at once.
+    let arrived = count(Metric::Messages);
+    assert!((25.0..=32.0).contains(&arrived), "{arrived} frames");
+}
+
 #[test]
 fn traces_are_played_and_packets_captured() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -225,13 +225,14 @@ metrics! {
     MessageLoss "message_loss_ratio" "message loss" "" Flow
         "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose \
          connection failed to open. `coap`: share of the messages given up of which no copy \
-         arrived, among those acknowledged or given up; `acknowledgement` and MQTT likewise, where \
-         the messages with QoS 0 are those that have arrived or were lost with their connection. A \
-         subscription includes the messages that did not reach its broker. Null without messages.";
+         arrived, among those acknowledged or given up; `acknowledgement`, MQTT, \
+         and `iec_104` with `t1` or `controlled` likewise, where the messages with QoS 0 are those \
+         that have arrived or were lost with their connection. A subscription includes the \
+         messages that did not reach its broker. Null without messages.";
     Acknowledged "acknowledged_count" "messages acknowledged" "" Flow
         "Messages whose response or acknowledgement arrived at the sender, of those due in the \
-         measured time. Only flows with `transport = \"coap\"`, `acknowledgement` or a load of \
-         MQTT have this column and the next five.";
+         measured time. Only flows with `transport = \"coap\"`, `acknowledgement`, a load of MQTT, \
+         or `iec_104` with `t1` or `controlled` have this column and the next five.";
     AcknowledgedRatio "acknowledged_ratio" "success at the sender" "" Flow
         "Share of acknowledged messages among those acknowledged or given up. A message that was \
          given up may have arrived.";
@@ -248,8 +249,8 @@ metrics! {
     ConnectionsLost "connections_lost_count" "connections lost" "" Flow
         "Connections that ended while the application used them: TCP gave up, an end or a NAT \
          reset them, or an application aborted them to transmit a message again, or without a \
-         PINGRESP of MQTT. Only flows with `acknowledgement`, a load of MQTT, `nat`, `keep_alive` \
-         or `user_timeout` have this column.";
+         PINGRESP of MQTT. Only flows with `acknowledgement`, a load of MQTT, `iec_104` with \
+         `t1` or `controlled`, `nat`, `keep_alive` or `user_timeout` have this column.";
     DtlsHandshakes "dtls_handshakes_count" "DTLS handshakes" "" Flow
         "DTLS handshakes completed by senders, including the warm-up. Only flows with \
          `transport = \"coap\"` have this column and the next three.";
@@ -403,7 +404,7 @@ impl Metric {
     }
 
     /// Whether only flows whose messages are acknowledged have this column: those with
-    /// `acknowledgement` or `transport = "coap"`.
+    /// `acknowledgement` or `transport = "coap"`, and `iec_104` with several connections.
     #[must_use]
     pub const fn is_of_acknowledgements(self) -> bool {
         matches!(

@@ -63,7 +63,8 @@ impl Scenario {
             let mut steps = key.split('.');
             steps.next() == Some("flow") && steps.nth(1) == Some(ACKNOWLEDGEMENT)
         };
-        self.flow.values().any(Flow::acknowledges)
+        self.flow.values().any(Flow::has_session)
+            || self.may_start_transfer()
             || self.sweep.iter().any(|entry| entry.vary.keys().any(is_key))
     }
 }
@@ -73,6 +74,13 @@ impl Flow {
     #[must_use]
     pub const fn acknowledges(&self) -> bool {
         self.acknowledgement.is_some() || self.load.is_mqtt()
+    }
+
+    /// Whether applications transmit messages without an acknowledgement again on the next
+    /// connection.
+    #[must_use]
+    pub const fn has_session(&self) -> bool {
+        self.acknowledges() || self.load.starts_transfer()
     }
 }
 

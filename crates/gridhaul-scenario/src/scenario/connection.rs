@@ -158,6 +158,7 @@ impl Scenario {
         };
         self.flow.values().any(Flow::manages_connections)
             || self.sweep.iter().any(|entry| entry.vary.keys().any(is_managing))
+            || self.may_start_transfer()
     }
 }
 
@@ -171,6 +172,7 @@ impl Flow {
             || self.accept.is_some()
             || self.acknowledges()
             || self.watches_idle_connections()
+            || self.load.starts_transfer()
     }
 
     /// Whether idle connections may be forgotten, or are watched.
@@ -203,7 +205,7 @@ impl Flow {
         } else if self.user_timeout.is_some() {
             Some(user_timeout)
         } else {
-            None
+            self.load.connection_key()
         }
     }
 }

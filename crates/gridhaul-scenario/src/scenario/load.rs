@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Application, Dlms, Exchange, Iec104, Modbus, Mqtt, MqttSubscription};
+use super::{Application, Dlms, Exchange, Iec104, Modbus, Mqtt, MqttSubscription, Scenario};
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// Traffic of the application of a flow.
@@ -79,6 +79,23 @@ impl Load {
         matches!(self, Self::Mqtt(_) | Self::MqttSubscription(_))
     }
 
+    /// Whether connections follow each other, on each of which both applications start to
+    /// communicate anew ([`Iec104::starts_transfer`]).
+    #[must_use]
+    pub const fn starts_transfer(&self) -> bool {
+        matches!(self, Self::Iec104(load) if load.starts_transfer())
+    }
+
+    /// The key of the load for which the connections of its flow are managed.
+    #[must_use]
+    pub const fn connection_key(&self) -> Option<&'static str> {
+        match self {
+            Self::Iec104(load) if load.t1.is_some() => Some(T1),
+            Self::Iec104(load) if load.starts_transfer() => Some(CONTROLLED),
+            _ => None,
+        }
+    }
+
     /// The key of the load in a flow.
     #[must_use]
     pub const fn key(&self) -> &'static str {
@@ -114,6 +131,23 @@ impl Load {
             Self::Mqtt(load) => load.synchronised,
             _ => false,
         }
+    }
+}
+
+/// Keys of a load for which connections are managed, below a flow.
+const T1: &str = "load.iec_104.t1";
+const CONTROLLED: &str = "load.iec_104.controlled";
+
+impl Scenario {
+    /// Whether the load of a flow starts anew on each connection ([`Load::starts_transfer`]), or
+    /// may do so at a point of the sweep.
+    pub(super) fn may_start_transfer(&self) -> bool {
+        let is_key = |key: &String| {
+            let below_flow = key.strip_prefix("flow.").and_then(|key| key.split_once('.'));
+            below_flow.is_some_and(|(_, key)| [T1, CONTROLLED].contains(&key))
+        };
+        self.flow.values().any(|flow| flow.load.starts_transfer())
+            || self.sweep.iter().any(|entry| entry.vary.keys().any(is_key))
     }
 }
 

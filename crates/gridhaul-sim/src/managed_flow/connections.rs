@@ -164,8 +164,8 @@ impl ConnectionTransport for CurrentConnection<'_> {
         }
     }
 
-    fn abort(&mut self, _now: Instant) {
-        if let Some(connection) = self.end_mut(FlowEnd::From) {
+    fn abort(&mut self, _now: Instant, end: FlowEnd) {
+        if let Some(connection) = self.end_mut(end) {
             connection.reset();
         }
     }

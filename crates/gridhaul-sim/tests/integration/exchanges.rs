@@ -5,6 +5,7 @@ use gridhaul_scenario::answer::{Answer, Metric};
 use crate::schedulers::{close, mean, run};
 
 const GPRS: &str = include_str!("../../../../scenarios/iec104-gprs.toml");
+const OUTAGE: &str = include_str!("../../../../scenarios/iec104-outage.toml");
 
 /// A flow over 1 Mbit/s and 10 ms in each direction, on a connection that is open.
 fn answer(duration: &str, flow: &str) -> Answer {
@@ -92,4 +93,53 @@ fn the_window_of_iec_104_limits_the_rate_over_gprs() {
     close(mean(&answer, "values", Metric::Messages), 5_400.0, 1e-3);
     close(mean(&answer, "values", Metric::DelayMedian), 0.3996, 1e-4);
     close(mean(&answer, "values", Metric::DelayMax), 0.3996, 1e-4);
+}
+
+/// The calculation is in the comment of the scenario.
+#[test]
+fn the_timers_of_iec_104_end_a_connection_that_an_outage_has_interrupted() {
+    let (base, _) = OUTAGE.split_once("\n[[sweep]]").expect("a sweep");
+    let answer = run(base);
+    let value = |metric| mean(&answer, "values", metric);
+    close(value(Metric::DelayMax), 67.2424, 1e-6);
+    close(value(Metric::DelayMedian), 0.3996, 1e-4);
+    // The frame of the last second is in transit.
+    assert_eq!((value(Metric::MessagesDue), value(Metric::Messages)), (240.0, 240.0));
+    let counts = [
+        (Metric::MessageRetransmissions, 12.0),
+        (Metric::DuplicateMessages, 4.0),
+        (Metric::ConnectionsLost, 1.0),
+        (Metric::ConnectionsOpened, 2.0),
+        (Metric::ConnectionsFailed, 5.0),
+        (Metric::GivenUp, 0.0),
+    ];
+    for (metric, count) in counts {
+        assert_eq!(value(metric), count, "{metric:?}");
+    }
+    // Copies are no goodput.
+    close(value(Metric::Goodput), 240.0 * 72.0 * 8.0 / 240.0, 1e-9);
+    let base =
+        base.replace("t1 = \"15 s\"", "t1 = \"1 h\"").replace("t3 = \"20 s\"", "t3 = \"2 h\"");
+    let answer = run(&base);
+    let value = |metric| mean(&answer, "values", metric);
+    assert!((120.0..140.0).contains(&value(Metric::DelayMax)), "{}", value(Metric::DelayMax));
+    assert_eq!((value(Metric::ConnectionsLost), value(Metric::DuplicateMessages)), (0.0, 0.0));
+}
+
+/// The controlled station opens the connection: its RST and that of the centre cross the link.
+#[test]
+fn a_station_that_opens_connections_starts_data_transfer_on_request() {
+    let keys = "load.iec_104 = { values = 1, every = '1 s', synchronised = true, t1 = '15 s' }";
+    let answer = run(&format!(
+        "title = 't'\nduration = '60 s'\n[node]\na = {{}}\nb = {{}}\n\
+         [link.l]\nfrom = 'a'\nto = 'b'\nboth = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n\
+         [flow.f]\nfrom = 'a'\nto = 'b'\n{keys}"
+    ));
+    // SYN, SYN-ACK and ACK of 52 B; STARTDT act and its ACK; STARTDT con, and the first values in
+    // the same segment.
+    let first = 3.0 * 52.0 + (52.0 + 6.0) + 52.0 + (52.0 + 6.0 + 27.0);
+    close(mean(&answer, "f", Metric::DelayMax), 0.05 + first * 8.0 / 1e6, 1e-6);
+    assert_eq!(mean(&answer, "f", Metric::Messages), 60.0);
+    assert_eq!(mean(&answer, "f", Metric::ConnectionsLost), 0.0);
+    assert_eq!(mean(&answer, "f", Metric::MessageRetransmissions), 0.0);
 }

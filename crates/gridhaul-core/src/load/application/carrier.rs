@@ -83,8 +83,8 @@ pub trait Carrier {
     /// The application needs a connection, or the present one no longer.
     fn require_connection(&mut self, _is_required: bool) {}
 
-    /// The application of the `from` end aborts the present connection.
-    fn abort(&mut self) {}
+    /// The application of an end aborts the present connection.
+    fn abort(&mut self, _end: FlowEnd) {}
 
     /// An event of an acknowledged message that was ready at this time.
     fn record(&mut self, _ready: Instant, _event: MessageEvent) {}

@@ -32,14 +32,16 @@ impl Iec104Stations {
 
     /// When the values were ready that have not been delivered.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = Instant> {
-        let in_transit = self.in_transit.sent_by(FlowEnd::From).filter_map(|frame| match frame {
-            Iec104Frame::Values(ready) => Some(*ready),
-            _ => None,
-        });
-        in_transit.chain(self.load.waiting())
+        self.load.undelivered()
+    }
+
+    /// Payload of I frames that has arrived, without further copies; `None` on a single connection.
+    pub(super) fn delivered(&self) -> Option<u64> {
+        self.load.delivered()
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, carrier: &mut impl Carrier) {
+        self.observe_connection(now, carrier);
         while let Some(ready) = self.load.poll_ready(now) {
             carrier.announce(ready);
         }
@@ -47,20 +49,39 @@ impl Iec104Stations {
             carrier.write_stream(sender, self.load.size(frame));
             self.in_transit.push(sender, frame, carrier);
         }
+        self.report(carrier);
     }
 
-    /// More data were delivered at an end. Returns the next frame with values.
+    /// More data were delivered at an end, or the connection has ended. Returns the next frame with
+    /// values.
     pub(super) fn poll_delivered(
         &mut self,
         now: Instant,
         end: FlowEnd,
-        carrier: &impl Carrier,
+        carrier: &mut impl Carrier,
     ) -> Option<Delivered> {
-        loop {
-            let (id, frame) = self.in_transit.take(end, carrier)?;
+        while let Some((id, frame)) = self.in_transit.take(end, carrier) {
             if let Some(ready) = self.load.handle_frame(now, end, frame) {
                 return Some(Delivered { id, at: ready });
             }
+        }
+        self.observe_connection(now, carrier);
+        self.report(carrier);
+        None
+    }
+
+    fn observe_connection(&mut self, now: Instant, carrier: &impl Carrier) {
+        if self.load.handle_connection(now, carrier.connection()) {
+            self.in_transit.discard_undelivered(carrier);
+        }
+    }
+
+    fn report(&mut self, carrier: &mut impl Carrier) {
+        while let Some(end) = self.load.poll_abort() {
+            carrier.abort(end);
+        }
+        while let Some((ready, event)) = self.load.poll_event() {
+            carrier.record(ready, event);
         }
     }
 }

@@ -49,9 +49,4 @@ impl<T> InTransit<T> {
             self.sent[other(end) as usize].retain(|(until, _)| *until <= delivered);
         }
     }
-
-    /// The items of a sender.
-    pub(super) fn sent_by(&self, sender: FlowEnd) -> impl Iterator<Item = &T> {
-        self.sent[sender as usize].iter().map(|(_, item)| item)
-    }
 }

@@ -89,7 +89,7 @@ impl MessagePeers {
 
     fn report(&mut self, carrier: &mut impl Carrier) {
         if self.load.poll_abort() {
-            carrier.abort();
+            carrier.abort(FlowEnd::From);
         }
         carrier.require_connection(self.load.needs_connection());
         while let Some((ready, event)) = self.load.poll_event() {

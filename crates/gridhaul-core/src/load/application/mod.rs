@@ -259,10 +259,10 @@ impl<C> Application<C> {
     /// loads.
     #[must_use]
     pub fn delivered_payload(&self) -> Option<u64> {
-        if let Behaviour::Messages(peers) = &self.behaviour {
-            Some(peers.delivered())
-        } else {
-            None
+        match &self.behaviour {
+            Behaviour::Messages(peers) => Some(peers.delivered()),
+            Behaviour::Iec104(stations) => stations.delivered(),
+            _ => None,
         }
     }
 

@@ -335,11 +335,13 @@ fn the_next_step_waits_for_all_data_before() {
 #[test]
 fn frames_of_iec_104_are_recognised_by_their_position() {
     let keys = scenario::Iec104 {
+        controlled: FlowEnd::From,
         values: 1,
         every: Duration::from_millis(100),
         synchronised: true,
         k: 2,
         w: 2,
+        t1: None,
         t2: Duration::from_secs(10),
         t3: Duration::from_secs(20),
     };

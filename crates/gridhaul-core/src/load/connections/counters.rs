@@ -44,7 +44,7 @@ impl ConnectionCounters {
     #[must_use]
     pub fn new(flow: &Flow, measured: Range<Instant>) -> Self {
         let messages = || Box::new(AcknowledgementCounters::new(measured));
-        let messages = flow.acknowledges().then(messages);
+        let messages = flow.has_session().then(messages);
         let watches_idle = flow.watches_idle_connections();
         Self { has_tls: flow.tls.is_some(), watches_idle, messages, ..Self::default() }
     }

@@ -32,7 +32,7 @@ impl ConnectionRules {
             resumption: flow.tls.as_ref().map_or(TlsResumption::Never, |tls| tls.resumption),
             reconnect: flow.reconnect.unwrap_or_default(),
             is_dialogue: flow.load.is_dialogue(),
-            has_session: flow.acknowledges(),
+            has_session: flow.has_session(),
         })
     }
 

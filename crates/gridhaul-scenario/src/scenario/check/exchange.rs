@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::scenario::{ConnectionPolicy, Exchange, Flow, FlowEnd, Iec104, Load, Modbus};
+use crate::units::Duration;
 
 /// Largest number of steps of an exchange: each member has a copy of them.
 const STEPS_MAX: usize = 1_000;
@@ -70,6 +71,9 @@ impl Report<'_> {
         for (name, time) in [("every", load.every), ("t2", load.t2), ("t3", load.t3)] {
             self.some_time(&format!("{key}.{name}"), time);
         }
+        if let Some(t1) = load.t1 {
+            self.iec_104_timers(key, t1, load);
+        }
         if !(1..=Iec104::WINDOW_MAX).contains(&load.k) {
             self.refuse(
                 format!("{key}.k"),
@@ -83,6 +87,30 @@ impl Report<'_> {
                 "an acknowledgement is due after 1 to `k` frames; with more, the station would \
                  wait for timer t2",
                 "write at most two thirds of `k`, as the standard recommends",
+            );
+        }
+    }
+
+    /// The relations of the timers that the standard demands (section 9.6).
+    fn iec_104_timers(&mut self, key: &str, t1: Duration, load: &Iec104) {
+        let Iec104 { t2, t3, .. } = *load;
+        if t1 <= t2 {
+            self.refuse(
+                format!("{key}.t1"),
+                format!(
+                    "an acknowledgement is due after t2, {t2}: this time would end the connection \
+                     before"
+                ),
+                "write t1 = \"15 s\" and t2 = \"10 s\", the defaults of the standard; t1 is longer \
+                 than t2 and a round trip",
+            );
+        } else if t3 <= t1 {
+            self.refuse(
+                format!("{key}.t3"),
+                format!(
+                    "the standard tests a connection only when it was idle for longer than t1, {t1}"
+                ),
+                "write t1 = \"15 s\" and t3 = \"20 s\", the defaults of the standard",
             );
         }
     }

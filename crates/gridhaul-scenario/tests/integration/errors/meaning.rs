@@ -187,6 +187,17 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "count = 2\nload.mqtt_subscription = { publications = \"read\", qos = 3 }",
     ),
     (
+        "an acknowledgement after the timeout t1",
+        "load = \"bulk\"",
+        "load.iec_104 = { values = 4, every = \"1 s\", t1 = \"10 s\" }",
+    ),
+    (
+        "a test frame before the timeout t1, on connections that close",
+        "load = \"bulk\"",
+        "connection = \"per_message\"\n\
+         load.iec_104 = { values = 4, every = \"1 s\", t1 = \"30 s\", controlled = \"to\" }",
+    ),
+    (
         "acknowledgements of a byte stream, on connections for each message",
         "load = \"bulk\"",
         "connection = \"per_message\"\nacknowledgement = { size = \"0 B\", timeout = \"0 s\", \

@@ -462,8 +462,12 @@ fn load() -> BoxedStrategy<Load> {
         })),
         (1..=Iec104::VALUES_MAX, time(1), any::<bool>(), 1..=1_000_u16, time(1)).prop_map(
             |(values, every, synchronised, w, t2)| {
-                let k = w + w / 2;
-                Load::Iec104(Iec104 { values, every, synchronised, k, w, t2, t3: t2 + t2 })
+                // Connections that follow each other need a stack that opens and closes them.
+                let t1 = (w % 2 == 0).then(|| t2 + t2);
+                let controlled = if w % 3 == 0 { FlowEnd::To } else { FlowEnd::From };
+                let (k, t3) = (w + w / 2, t2 + t2 + t2);
+                let keys = Iec104 { controlled, values, every, synchronised, k, w, t1, t2, t3 };
+                Load::Iec104(keys)
             }
         ),
         publications(),
@@ -488,9 +492,10 @@ fn flow() -> impl Strategy<Value = Flow> {
             // Requests have managed connections in one of the two directions, over a stack that
             // opens and closes them.
             let managed = turned && matches!(load, Load::RequestResponse(_));
-            // Reports over TCP with the same stack.
+            // Reports and stations over TCP with the same stack.
             let reports = turned && matches!(load, Load::Burst(_));
             let publishes = matches!(load, Load::Mqtt(_));
+            let stations = matches!(&load, Load::Iec104(load) if load.starts_transfer());
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
                 from: from.into(),
@@ -501,7 +506,8 @@ fn flow() -> impl Strategy<Value = Flow> {
                     (true, false) => Transport::Echo,
                     (false, _) => Transport::Tcp,
                 },
-                stack: (!messages && !managed && !reports && !publishes).then(|| "own".into()),
+                stack: (!messages && !managed && !reports && !publishes && !stations)
+                    .then(|| "own".into()),
                 to_stack: None,
                 load,
                 acknowledgement: (reports && routed).then(|| acknowledgement(count)),

@@ -71,8 +71,8 @@ impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
         self.manager.is_required = is_required;
     }
 
-    fn abort(&mut self) {
-        self.manager.aborts = true;
+    fn abort(&mut self, end: FlowEnd) {
+        self.manager.aborts[end as usize] = true;
     }
 
     fn record(&mut self, ready: Instant, event: MessageEvent) {

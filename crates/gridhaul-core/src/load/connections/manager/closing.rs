@@ -52,6 +52,23 @@ impl ConnectionManager {
         transport.close(end);
     }
 
+    /// An application aborts the connection, if there is one. The device notices an abort by the
+    /// server when RST arrives.
+    pub(super) fn abort_if_requested(
+        &mut self,
+        now: Instant,
+        transport: &mut impl ConnectionTransport,
+        counters: &mut ConnectionCounters,
+    ) {
+        let [device, server] = std::mem::take(&mut self.aborts);
+        if server && self.is_ready() {
+            transport.abort(now, FlowEnd::To);
+        }
+        if device && self.is_ready() {
+            self.lose(now, transport, counters);
+        }
+    }
+
     /// A connection that carried messages has ended, or the device aborts it.
     pub(super) fn lose(
         &mut self,
@@ -67,7 +84,7 @@ impl ConnectionManager {
     /// The connection is lost: its messages that have not arrived wait for the next one, unless
     /// applications with a session transmit them again.
     pub(super) fn fail(&mut self, now: Instant, transport: &mut impl ConnectionTransport) {
-        transport.abort(now);
+        transport.abort(now, FlowEnd::From);
         if self.rules.has_session {
             self.waiting = Default::default();
             self.written = [self.delivered[1], self.delivered[0]];

@@ -51,8 +51,8 @@ pub trait ConnectionTransport {
     fn write(&mut self, end: FlowEnd, bytes: u64);
     /// Closes an end for writing: FIN follows the data.
     fn close(&mut self, end: FlowEnd);
-    /// The device aborts the connection.
-    fn abort(&mut self, now: Instant);
+    /// An end aborts the connection. The other end notices when RST arrives.
+    fn abort(&mut self, now: Instant, end: FlowEnd);
 }
 
 /// Manages the connections of one member, at both ends.
@@ -79,8 +79,8 @@ pub struct ConnectionManager {
     ready: u64,
     /// Whether applications with a session need a connection.
     is_required: bool,
-    /// Whether the application of the device aborts the connection.
-    aborts: bool,
+    /// Whether the application of each end aborts the connection.
+    aborts: [bool; 2],
     connection: CurrentConnection,
 }
 
@@ -140,7 +140,7 @@ impl ConnectionManager {
             delivered: [0; 2],
             ready: 0,
             is_required: false,
-            aborts: false,
+            aborts: [false; 2],
             connection: CurrentConnection::default(),
         }
     }
@@ -192,9 +192,7 @@ impl ConnectionManager {
     ) {
         loop {
             self.take_delivered(now, transport);
-            if std::mem::take(&mut self.aborts) && self.is_ready() {
-                self.lose(now, transport, counters);
-            }
+            self.abort_if_requested(now, transport, counters);
             let before = self.phase;
             match before {
                 Phase::Closed => self.open_if_wanted(now, transport, counters),

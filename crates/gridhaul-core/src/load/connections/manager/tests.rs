@@ -71,7 +71,7 @@ impl ConnectionTransport for Path {
         unreachable!("the tests use a view with a clock")
     }
 
-    fn abort(&mut self, _now: Instant) {
+    fn abort(&mut self, _now: Instant, _end: FlowEnd) {
         self.aborted = true;
     }
 }
@@ -97,8 +97,8 @@ impl ConnectionTransport for At<'_> {
     fn close(&mut self, end: FlowEnd) {
         self.0.finished[end as usize] = Some(Path::millis(self.1) + DELAY);
     }
-    fn abort(&mut self, now: Instant) {
-        self.0.abort(now);
+    fn abort(&mut self, now: Instant, end: FlowEnd) {
+        self.0.abort(now, end);
     }
 }
 
