@@ -3,6 +3,7 @@
 
 mod acknowledgements;
 mod coap;
+mod common_questions;
 mod congestion_control;
 mod connections;
 mod corruption;
