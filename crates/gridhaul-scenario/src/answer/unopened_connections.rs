@@ -30,16 +30,23 @@ impl Answer {
                 (1, _) => String::new(),
                 (_, number) => format!(" (at the worst of {})", counted(number, "affected point")),
             };
-            warnings.push(Warning {
-                about,
-                message: format!(
-                    "{} of {} failed to open{which_point}: their messages count as late or lost. \
-                     {}",
-                    rounded(*failed),
+            let (failed, remedy) = (rounded(*failed), remedy(scenario, name));
+            let reconnects = scenario.flow.get(name).is_some_and(|flow| flow.manages_connections());
+            let message = if reconnects {
+                // The device tries again: a reading is late, and the number may exceed that of the
+                // devices.
+                format!(
+                    "{failed} attempts to connect failed{which_point}: their messages wait for the \
+                     next one. {remedy}"
+                )
+            } else {
+                format!(
+                    "{failed} of {} failed to open{which_point}: their messages count as late or \
+                     lost. {remedy}",
                     counted(row.count, "connection"),
-                    remedy(scenario, name),
-                ),
-            });
+                )
+            };
+            warnings.push(Warning { about, message });
         }
         self.warnings.append(&mut warnings);
     }
@@ -110,6 +117,20 @@ mod tests {
         let [only] = &answer.warnings[..] else { panic!("{:?}", answer.warnings) };
         assert!(only.message.starts_with("on average 0.5 of 500 connections"), "{}", only.message);
         assert!(!only.message.contains("start_spread"), "{}", only.message);
+    }
+
+    #[test]
+    fn devices_that_try_again_have_failed_attempts() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n\
+                    [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
+                    [flow.f]\nfrom = \"a\"\nto = \"b\"\nreconnect.pause = \"1 s\"\n\
+                    load.periodic = { size = \"1 kB\", every = \"1 s\" }";
+        let scenario = Scenario::from_toml(text, "test.toml").unwrap();
+        let mut answer = Answer::without_points(&scenario, "sim");
+        answer.points = vec![point(vec![row("f", &[700.0])])];
+        answer.warn_of_failed_connections(&scenario);
+        let message = &answer.warnings[0].message;
+        assert!(message.starts_with("700 attempts to connect failed: their"), "{message}");
     }
 
     #[test]
