@@ -47,7 +47,8 @@ impl TimeDistribution {
     /// The waiting time in a queue before the packet's own transmission; `service` is the service
     /// time in seconds.
     pub(crate) fn wait(delay: Delay, service: f64) -> Self {
-        Self::from_shares(delay.longest(), service, |t| delay.waits_within(t))
+        let wait = delay.wait();
+        Self::from_shares(delay.longest(), service, |t| wait.within(t))
     }
 
     /// As [`Self::wait`], for a queue whose senders wait for their own messages.

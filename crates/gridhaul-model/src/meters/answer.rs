@@ -244,8 +244,11 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
                 &region(layout, solution, &layout.upstream[index]).1.classes[place.class]
             }
         };
-        let too_long = share_beyond_timeout(layout, solution, place);
-        if layout.network.rules == ModelRules::Refined && too_long > SPURIOUS {
+        let too_long = match layout.network.rules {
+            ModelRules::Refined => share_beyond_timeout(layout, solution, place),
+            ModelRules::Paper | ModelRules::Printed => 0.0,
+        };
+        if too_long > SPURIOUS {
             warn(
                 format!("flow.{}", place.name),
                 format!(

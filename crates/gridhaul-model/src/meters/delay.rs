@@ -100,19 +100,32 @@ pub(super) fn share_beyond_timeout(layout: &Layout, solution: &Solution, place: 
     };
     let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
     let DataSource::Meter { tcp, .. } = &class.source else { return 0.0 };
-    let mut rtt = TimeDistribution::exactly(class.forward_delay + class.reverse_delay);
+    let timeout = tcp.timer.after(0, stream.rtt);
+    let mut fixed = class.forward_delay + class.reverse_delay;
+    let mut waits = Vec::new();
     for &index in &class.path {
         let (resource, response) = (network.resources[index], solution.resources[index]);
         if resource.acknowledges {
             continue;
         }
-        rtt = rtt.plus(&TimeDistribution::exactly(class.segment_bits / resource.rate));
-        if let Some(queue) = Mm1b::new(response.rho, resource.capacity.max(1)) {
-            rtt = rtt.plus(&TimeDistribution::wait(queue.delay(), response.service));
-        }
+        fixed += class.segment_bits / resource.rate;
+        let queue = Mm1b::new(response.rho, resource.capacity.max(1));
+        waits.extend(queue.map(|queue| (queue.delay(), response.service)));
     }
-    1.0 - rtt.within(tcp.timer.after(0, stream.rtt))
+    let longest: f64 = waits.iter().map(|(delay, service)| delay.longest() * service).sum();
+    if fixed + longest < timeout * (1.0 - ROUNDING) {
+        // Most round trips are much shorter: their distribution is not needed.
+        return 0.0;
+    }
+    let mut rtt = TimeDistribution::exactly(fixed);
+    for (delay, service) in waits {
+        rtt = rtt.plus(&TimeDistribution::wait(delay, service));
+    }
+    1.0 - rtt.within(timeout)
 }
+
+/// Relative error of a sum of times, with a margin.
+const ROUNDING: f64 = 1e-9;
 
 /// Transit time of one segment through all queues of a path.
 fn transit_time(network: &Network, solution: &Solution, class: &Class) -> TimeDistribution {

@@ -12,14 +12,34 @@ pub struct Delay {
     /// ln ρ.
     x: f64,
     b: f64,
+    /// ρ and 1/ρ.
+    up: f64,
+    down: f64,
+    /// ρ − 1 and ρ^B − 1; above full load those of 1/ρ, since ρ^B overflows.
+    one: f64,
+    all: f64,
+}
+
+/// Distribution of the time W that an accepted packet waits before its own service, in service
+/// times: P(W > t) = P(k ≥ 1) P(T > t), with T of a system with capacity B − 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wait {
+    /// P(k ≥ 1).
+    some: f64,
+    /// `None` if no packet can wait.
+    smaller: Option<Delay>,
 }
 
 /// Terms below this fraction of the largest are omitted.
 const NEGLIGIBLE: f64 = 1e-18;
+/// Fraction of a sum below which an addition does not change its value: less than 2^−54.
+const WITHOUT_EFFECT: f64 = 1e-17;
 
 impl Delay {
-    pub(super) const fn new(x: f64, b: f64) -> Self {
-        Self { x, b }
+    pub(super) fn new(x: f64, b: f64) -> Self {
+        let below = -x.abs();
+        let (one, all) = (below.exp_m1(), (b * below).exp_m1());
+        Self { x, b, up: x.exp(), down: (-x).exp(), one, all }
     }
 
     /// P(T > t) for t service times.
@@ -39,23 +59,26 @@ impl Delay {
         let mut sum = largest * maximum;
         let (mut term, mut i) = (largest, top);
         let (mut weight, mut step) = (maximum, met);
-        let down = (-self.x).exp();
         while i >= 1.0 && term > largest * NEGLIGIBLE {
             term *= i / t;
             i -= 1.0;
-            step *= down;
+            step *= self.down;
             weight = if met > 0.0 { weight + step } else { self.weight(i) };
             sum += term * weight;
         }
         (term, i) = (largest, top);
         (weight, step) = (maximum, met);
-        let up = self.x.exp();
         while i + 1.0 < self.b && term > largest * NEGLIGIBLE {
             i += 1.0;
             term *= t / i;
             weight = if met > 0.0 { weight - step } else { self.weight(i) };
-            step *= up;
-            sum += term * weight.max(0.0);
+            step *= self.up;
+            let next = term * weight.max(0.0);
+            sum += next;
+            // Terms and weights fall from here on.
+            if next < sum * WITHOUT_EFFECT {
+                break;
+            }
         }
         sum.min(1.0)
     }
@@ -66,20 +89,11 @@ impl Delay {
         1.0 - self.beyond(t)
     }
 
-    /// P(W ≤ t) for the time W that an accepted packet waits before its own service, in service
-    /// times; at t = 0 the share without waiting.
+    /// Distribution of the time that an accepted packet waits before its own service.
     #[must_use]
-    pub fn waits_within(&self, t: f64) -> f64 {
-        if t < 0.0 {
-            return 0.0;
-        }
-        // P(W > t) = P(k ≥ 1) P(T' > t), with T' of a system with capacity B − 1.
-        if self.b < 2.0 {
-            return 1.0;
-        }
-        let some = self.weight(1.0);
-        let smaller = Self { x: self.x, b: self.b - 1.0 };
-        1.0 - some * if t == 0.0 { 1.0 } else { smaller.beyond(t) }
+    pub fn wait(&self) -> Wait {
+        let smaller = (self.b >= 2.0).then(|| Self::new(self.x, self.b - 1.0));
+        Wait { some: self.weight(1.0), smaller }
     }
 
     /// Quantile of the time in the system of accepted packets, in service times.
@@ -115,9 +129,9 @@ impl Delay {
         let met = if self.x == 0.0 {
             1.0 / self.b
         } else if self.x > 0.0 {
-            ((i + 1.0 - self.b) * self.x).exp() * (-self.x).exp_m1() / (-self.b * self.x).exp_m1()
+            ((i + 1.0 - self.b) * self.x).exp() * self.one / self.all
         } else {
-            (i * self.x).exp() * self.x.exp_m1() / (self.b * self.x).exp_m1()
+            (i * self.x).exp() * self.one / self.all
         };
         if met > REPRESENTABLE { met } else { 0.0 }
     }
@@ -128,9 +142,21 @@ impl Delay {
         if self.x == 0.0 {
             left / self.b
         } else if self.x > 0.0 {
-            (-left * self.x).exp_m1() / (-self.b * self.x).exp_m1()
+            (-left * self.x).exp_m1() / self.all
         } else {
-            (i * self.x).exp() * (left * self.x).exp_m1() / (self.b * self.x).exp_m1()
+            (i * self.x).exp() * (left * self.x).exp_m1() / self.all
+        }
+    }
+}
+
+impl Wait {
+    /// P(W ≤ t) for t service times; at t = 0 the share without waiting.
+    #[must_use]
+    pub fn within(&self, t: f64) -> f64 {
+        match &self.smaller {
+            _ if t < 0.0 => 0.0,
+            Some(smaller) => 1.0 - self.some * smaller.beyond(t),
+            None => 1.0,
         }
     }
 }
@@ -204,8 +230,8 @@ mod tests {
     fn waiting_time_is_the_time_in_system_without_the_own_service() {
         // ρ = 1, B = 2: half do not wait, half wait for one exponential service.
         let delay = delay(1.0, 2);
-        assert!((delay.waits_within(0.0) - 0.5).abs() < 1e-15);
-        assert!((delay.waits_within(1.0) - (1.0 - 0.5 * (-1.0_f64).exp())).abs() < 1e-14);
+        assert!((delay.wait().within(0.0) - 0.5).abs() < 1e-15);
+        assert!((delay.wait().within(1.0) - (1.0 - 0.5 * (-1.0_f64).exp())).abs() < 1e-14);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 mod delay;
 mod finite_source;
 
-pub use delay::Delay;
+pub use delay::{Delay, Wait};
 pub use finite_source::FiniteSource;
 
 /// An M/M/1/B queue in its stationary state.

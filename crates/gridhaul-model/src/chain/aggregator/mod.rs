@@ -13,7 +13,7 @@
 use super::meter::Timer;
 use super::{Chain, State};
 use crate::model_rules::ModelRules;
-use crate::queue::Delay;
+use crate::queue::{Delay, Wait};
 
 /// TCP parameters of an aggregator.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +71,7 @@ pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -
     let mut builder = Builder {
         tcp: *tcp,
         wan: *wan,
+        wait: wan.delay.wait(),
         refined: rules == ModelRules::Refined,
         printed: rules == ModelRules::Printed,
         p,
@@ -92,6 +93,8 @@ pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -
 struct Builder {
     tcp: AggregatorTcp,
     wan: WanConditions,
+    /// Waiting time in the bottleneck queue.
+    wait: Wait,
     refined: bool,
     /// Whether N_b counts the own transmission (equation 11 as printed).
     printed: bool,
@@ -355,9 +358,8 @@ impl Builder {
             return 1.0;
         }
         let services = limit * self.wan.base / in_flight / self.wan.service;
-        let delay = &self.wan.delay;
         let share =
-            if self.printed { delay.within(services) } else { delay.waits_within(services) };
+            if self.printed { self.wan.delay.within(services) } else { self.wait.within(services) };
         share.clamp(0.0, 1.0)
     }
 
