@@ -11,8 +11,6 @@ use gridhaul_scenario::units::Instant;
 pub struct PcapngWriter {
     name: String,
     out: RecordedBytesWriter,
-    /// The current block; reused for all packets.
-    block: Vec<u8>,
     /// Packets that were offered.
     offered: u64,
 }
@@ -27,7 +25,7 @@ impl PcapngWriter {
     pub fn new(interface: &str, file: Option<Arc<RecordingFile>>) -> Self {
         let out = RecordedBytesWriter::new(file);
         let name = interface.to_owned();
-        let mut writer = Self { name, out, block: Vec::new(), offered: 0 };
+        let mut writer = Self { name, out, offered: 0 };
         writer.section_header();
         writer.interface();
         writer
@@ -41,11 +39,28 @@ impl PcapngWriter {
 
     /// Adds a packet: its bytes from the IP header on, possibly truncated, and its original length.
     pub fn push(&mut self, at: Instant, bytes: &[u8], original_len: u32) {
+        self.push_with(at, |buffer| {
+            buffer.extend_from_slice(bytes);
+            original_len
+        });
+    }
+
+    /// As [`Self::push`], with the bytes that `write` adds at the end of a buffer. `write` returns
+    /// the original length.
+    #[inline]
+    pub fn push_with(&mut self, at: Instant, write: impl FnOnce(&mut Vec<u8>) -> u32) {
         let nanos = at.as_nanos();
-        let length = bytes.len() as u32;
-        let times = [(nanos >> 32) as u32, nanos as u32];
-        let header = [0, times[0], times[1], length, original_len.max(length)];
-        self.block(6, &[header.map(u32::to_le_bytes).as_flattened(), bytes]);
+        self.block(ENHANCED_PACKET, |buffer| {
+            let [interface, captured, original] = [0; 3];
+            let times = [(nanos >> 32) as u32, nanos as u32];
+            let fields = [interface, times[0], times[1], captured, original];
+            buffer.extend_from_slice(fields.map(u32::to_le_bytes).as_flattened());
+            let packet = buffer.len();
+            let original = write(buffer);
+            let captured = (buffer.len() - packet) as u32;
+            set_field(buffer, packet - 8, captured);
+            set_field(buffer, packet - 4, original.max(captured));
+        });
     }
 
     /// The capture with all packets.
@@ -57,18 +72,22 @@ impl PcapngWriter {
         Ok(Capture { name: self.name, pcapng: self.out.finish()?, omitted_packets })
     }
 
-    /// A block of pcapng: type, length, body padded to four bytes, length.
-    fn block(&mut self, kind: u32, body: &[&[u8]]) {
-        let length: usize = body.iter().map(|part| part.len()).sum();
-        let padded = length.next_multiple_of(4);
-        let total = ((padded + 12) as u32).to_le_bytes();
-        self.block.clear();
-        self.block.extend(kind.to_le_bytes());
-        self.block.extend(total);
-        body.iter().for_each(|part| self.block.extend_from_slice(part));
-        self.block.resize(self.block.len() + padded - length, 0);
-        self.block.extend(total);
-        self.out.append(&self.block);
+    /// A block of pcapng: type, length, body padded to four bytes, length. `body` adds the body at
+    /// the end of a buffer.
+    #[inline]
+    fn block(&mut self, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+        self.out.append_with(|buffer| {
+            let start = buffer.len();
+            // The length is not known yet.
+            buffer.extend_from_slice([kind, 0].map(u32::to_le_bytes).as_flattened());
+            let body_start = buffer.len();
+            body(buffer);
+            let padded = (buffer.len() - body_start).next_multiple_of(4);
+            buffer.resize(body_start + padded, 0);
+            let total = (padded + 12) as u32;
+            buffer.extend_from_slice(&total.to_le_bytes());
+            set_field(buffer, start + 4, total);
+        });
     }
 
     fn section_header(&mut self) {
@@ -76,7 +95,7 @@ impl PcapngWriter {
         body.extend(0x1a2b_3c4d_u32.to_le_bytes());
         body.extend([1, 0, 0, 0]);
         body.extend(u64::MAX.to_le_bytes());
-        self.block(0x0a0d_0d0a, &[&body]);
+        self.block(0x0a0d_0d0a, |buffer| buffer.append(&mut body));
     }
 
     fn interface(&mut self) {
@@ -88,8 +107,16 @@ impl PcapngWriter {
         // if_tsresol: nanoseconds.
         option(&mut body, 9, &[9]);
         option(&mut body, 0, &[]);
-        self.block(1, &[&body]);
+        self.block(1, |buffer| buffer.append(&mut body));
     }
+}
+
+/// Type of the block of a packet.
+const ENHANCED_PACKET: u32 = 6;
+
+/// Overwrites a field of four bytes at this position.
+fn set_field(buffer: &mut [u8], at: usize, value: u32) {
+    buffer[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
 /// Link type of packets that begin with an IPv4 or IPv6 header.

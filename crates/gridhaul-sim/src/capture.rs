@@ -23,8 +23,6 @@ use crate::packet::{Body, Packet};
 pub(crate) struct Tap {
     capture: PcapngWriter,
     addresses: Arc<Addresses>,
-    /// Headers of the current packet; reused for all packets.
-    headers: Vec<u8>,
 }
 
 /// Addresses and ports of the flows.
@@ -66,7 +64,7 @@ impl Tap {
         file: Option<Arc<RecordingFile>>,
     ) -> Self {
         let capture = PcapngWriter::new(name, file);
-        Self { capture, addresses, headers: Vec::new() }
+        Self { capture, addresses }
     }
 
     /// Records a packet. Probes of hybrid routers and reports of ICMP belong to no flow and are
@@ -76,10 +74,10 @@ impl Tap {
             return;
         }
         if self.capture.offer() {
-            self.headers.clear();
-            let length = self.addresses.encode(packet, &mut self.headers);
-            let length = length.expect("a stack sends options that fit its header");
-            self.capture.push(now, &self.headers, length);
+            self.capture.push_with(now, |headers| {
+                let length = self.addresses.encode(packet, headers);
+                length.expect("a stack sends options that fit its header")
+            });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use etherparse::{IpFragOffset, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header};
+use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header};
 
 use super::{Layer, TCP, TcpPacket, UDP, UdpPacket, WireError, checksum};
 
@@ -83,21 +83,7 @@ impl IpHeader {
     pub(super) fn write(&self, protocol: u8, payload: u16, buffer: &mut Vec<u8>) {
         match self.addresses {
             Addresses::V4 { source, destination } => {
-                let mut header = Ipv4Header {
-                    total_len: payload.saturating_add(Ipv4Header::MIN_LEN_U16),
-                    identification: self.identification,
-                    dont_fragment: self.dont_fragment,
-                    fragment_offset: IpFragOffset::ZERO,
-                    time_to_live: self.hop_limit,
-                    protocol: IpNumber(protocol),
-                    source: source.octets(),
-                    destination: destination.octets(),
-                    dscp: (self.traffic_class >> 2).try_into().unwrap_or_default(),
-                    ecn: (self.traffic_class & 3).try_into().unwrap_or_default(),
-                    ..Ipv4Header::default()
-                };
-                header.header_checksum = header.calc_header_checksum();
-                buffer.extend_from_slice(&header.to_bytes());
+                buffer.extend_from_slice(&self.v4(source, destination, protocol, payload));
             }
             Addresses::V6 { source, destination } => {
                 let header = Ipv6Header {
@@ -115,6 +101,37 @@ impl IpHeader {
         }
     }
 }
+
+impl IpHeader {
+    /// The IPv4 header (RFC 791, section 3.1), in an array: captures contain one for each packet.
+    fn v4(
+        &self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        protocol: u8,
+        payload: u16,
+    ) -> [u8; Ipv4Header::MIN_LEN] {
+        let length = payload.saturating_add(Ipv4Header::MIN_LEN_U16);
+        let fragmentation = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
+        let mut header = [0; Ipv4Header::MIN_LEN];
+        // Version, and length of the header in 32-bit words.
+        header[0] = 4 << 4 | (Ipv4Header::MIN_LEN / 4) as u8;
+        header[1] = self.traffic_class;
+        header[2..4].copy_from_slice(&length.to_be_bytes());
+        header[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        header[6..8].copy_from_slice(&fragmentation.to_be_bytes());
+        header[8] = self.hop_limit;
+        header[9] = protocol;
+        header[12..16].copy_from_slice(&source.octets());
+        header[16..20].copy_from_slice(&destination.octets());
+        let checksum = checksum::internet(0, &header);
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        header
+    }
+}
+
+/// Flag of IPv4 before the offset of a fragment.
+const DONT_FRAGMENT: u16 = 1 << 14;
 
 /// An IP packet with verified lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

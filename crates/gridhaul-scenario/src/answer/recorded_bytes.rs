@@ -180,11 +180,27 @@ impl RecordedBytesWriter {
     }
 
     /// Appends bytes; after an error nothing is appended.
+    #[inline]
     pub fn append(&mut self, bytes: &[u8]) {
+        self.append_with(|buffer| buffer.extend_from_slice(bytes));
+    }
+
+    /// Appends the bytes that `write` adds at the end of a buffer, whose other bytes are those of
+    /// earlier calls; after an error nothing is appended.
+    #[inline]
+    pub fn append_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.error.is_some() {
             return;
         }
-        self.rest.extend_from_slice(bytes);
+        write(&mut self.rest);
+        if self.rest.len() >= BLOCK {
+            self.store_blocks();
+        }
+    }
+
+    /// Moves complete blocks to the file.
+    #[inline(never)]
+    fn store_blocks(&mut self) {
         let Some(file) = &self.file else { return };
         let complete = self.rest.len() / BLOCK * BLOCK;
         for block in self.rest[..complete].chunks(BLOCK) {
