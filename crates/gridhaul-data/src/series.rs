@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gridhaul_scenario::answer::{
-    Answer, Column, ColumnData, ColumnKind, Point, Series, SeriesColumn, SeriesInfo,
+    Answer, Column, ColumnData, ColumnKind, Point, Series, SeriesBatch, SeriesColumn, SeriesInfo,
 };
 use gridhaul_scenario::units::BaseUnit;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -61,7 +61,7 @@ const ROWS_PER_GROUP: usize = 1 << 17;
 /// Writes the Parquet file of a series of an answer: the columns of the table, `member`, `point`,
 /// `replication`, and columns with the text and the number of each swept value, with metadata that
 /// identify the run. NaN is written as null.
-/// One column of a row group is in memory at a time.
+/// One row group is in memory at a time.
 ///
 /// # Errors
 /// The rows cannot be read, the file cannot be written, or a text index is invalid.
@@ -84,27 +84,24 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
     let swept_numbers = numbers
         .iter()
         .map(|(name, _)| SeriesColumn { name: (*name).clone(), kind: ColumnKind::Real });
-    let own = series.columns.len();
     let mut columns = series.columns.clone();
     columns.extend([whole("member"), whole("point"), whole("replication")]);
     columns.extend(swept.chain(swept_numbers));
-    let values = |index: usize, rows: Range<usize>| -> Result<ColumnData, SeriesError> {
-        // After the columns of the table: member, point, replication, swept keys, their numbers.
-        Ok(match index.checked_sub(own) {
-            None => series.values(index, rows)?,
-            Some(0) => ColumnData::Whole(series.members(rows)?),
-            Some(1) => ColumnData::Whole(vec![series.point as u64; rows.len()]),
-            Some(2) => ColumnData::Whole(vec![u64::from(series.replication); rows.len()]),
-            Some(key) => match parameters.get(key - 3) {
-                Some((_, value)) => {
-                    ColumnData::Text { words: vec![(*value).clone()], rows: vec![0; rows.len()] }
-                }
-                None => ColumnData::Real(vec![*numbers[key - 3 - parameters.len()].1; rows.len()]),
-            },
-        })
+    let batch = |rows: Range<usize>| {
+        let SeriesBatch { mut columns, members } = series.batch(rows.clone())?;
+        let constant = |value| ColumnData::Whole(vec![value; rows.len()]);
+        columns.push(members.map_or_else(|| constant(0), ColumnData::Whole));
+        columns.extend([constant(series.point as u64), constant(u64::from(series.replication))]);
+        columns.extend(parameters.iter().map(|(_, value)| ColumnData::Text {
+            words: vec![(*value).clone()],
+            rows: vec![0; rows.len()],
+        }));
+        columns
+            .extend(numbers.iter().map(|(_, number)| ColumnData::Real(vec![**number; rows.len()])));
+        Ok(columns)
     };
     let table = Table { name: &series.name, columns: &columns, rows: series.row_count() };
-    table.write(values, Arc::new(properties), out)
+    table.write(batch, Arc::new(properties), out)
 }
 
 /// The Parquet file of columns of equal length.
@@ -122,9 +119,9 @@ pub(crate) fn encode_columns(
         }
     }
     let table = Series::from_columns(name, columns.to_vec());
-    let values = |index: usize, rows: Range<usize>| Ok(table.values(index, rows)?);
+    let batch = |rows: Range<usize>| Ok(table.batch(rows)?.columns);
     let mut bytes = Vec::new();
-    Table { name, columns: &table.columns, rows }.write(values, properties, &mut bytes)?;
+    Table { name, columns: &table.columns, rows }.write(batch, properties, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -136,10 +133,10 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Writes the rows group by group; `values` returns some rows of a column.
+    /// Writes the rows group by group; `batch` returns some rows of all columns.
     fn write(
         &self,
-        values: impl Fn(usize, Range<usize>) -> Result<ColumnData, SeriesError>,
+        batch: impl Fn(Range<usize>) -> Result<Vec<ColumnData>, SeriesError>,
         properties: Arc<WriterProperties>,
         out: impl Write + Send,
     ) -> Result<(), SeriesError> {
@@ -148,8 +145,8 @@ impl Table<'_> {
         for start in (0..self.rows).step_by(ROWS_PER_GROUP) {
             let end = self.rows.min(start + ROWS_PER_GROUP);
             let mut group = writer.next_row_group()?;
-            for (index, column) in self.columns.iter().enumerate() {
-                write_column(&mut group, &column.name, values(index, start..end)?)?;
+            for (column, values) in self.columns.iter().zip(batch(start..end)?) {
+                write_column(&mut group, &column.name, values)?;
             }
             group.close()?;
         }

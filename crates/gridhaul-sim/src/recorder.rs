@@ -18,8 +18,10 @@ pub(crate) struct Recorder {
     link_names: Vec<String>,
     /// For each row, its first flow and the start of this flow.
     firsts: Vec<(u32, Instant)>,
-    /// Row of each direction; only the first member of a group is recorded.
-    link_row: Vec<u32>,
+    /// The rows in the order of their first flows.
+    flow_rows: Vec<u32>,
+    /// The recorded directions, each with its row: the first member of each group.
+    links: Vec<(u32, u32)>,
     /// Bytes delivered by each row of directions up to the last sample.
     arrived: Vec<u64>,
     recording: Recording,
@@ -41,12 +43,18 @@ impl Recorder {
     ) -> Self {
         let arrived = vec![0; link_names.len()];
         let recording = Recording::new(file);
+        let mut flow_rows: Vec<u32> = (0..firsts.len() as u32).collect();
+        flow_rows.sort_by_key(|&row| firsts[row as usize].0);
+        let mut links: Vec<(u32, u32)> = (0..).zip(link_row).collect();
+        let mut seen = BTreeSet::new();
+        links.retain(|&(_, row)| seen.insert(row));
         Self {
             interval,
             flow_names,
             link_names,
             firsts,
-            link_row,
+            flow_rows,
+            links,
             arrived,
             recording,
             lost: Vec::new(),
@@ -57,12 +65,8 @@ impl Recorder {
     /// Takes a sample. Returns the time of the next one.
     pub(crate) fn sample(&mut self, now: Instant, net: &mut Network, flows: &[Flow]) -> Instant {
         self.sample_flows(now, flows);
-        let mut seen = vec![false; self.link_names.len()];
-        for (slot, &row) in net.links.iter_mut().zip(&self.link_row) {
-            let row_index = row as usize;
-            if std::mem::replace(&mut seen[row_index], true) {
-                continue;
-            }
+        for &(link, row) in &self.links {
+            let (slot, row_index) = (net.links.entry_mut(link), row as usize);
             let waiting = (slot.direction.queue_packets(now), slot.direction.queue_bytes(now));
             self.recording.on_queue(now, row, waiting);
             let arrived = slot.account.arrived_bytes;
@@ -77,11 +81,14 @@ impl Recorder {
     }
 
     fn sample_flows(&mut self, now: Instant, flows: &[Flow]) {
-        let mut seen = vec![false; self.flow_names.len()];
-        for flow in flows {
+        for &row in &self.flow_rows {
+            let (first, start) = self.firsts[row as usize];
+            // Rows of several flows, such as that of a fairness, have no flow of their own.
+            let Some(flow) = flows.get(first as usize).filter(|flow| flow.row == row) else {
+                continue;
+            };
             let Ends::Tcp(ends) = &flow.ends else { continue };
-            let row = flow.row as usize;
-            if std::mem::replace(&mut seen[row], true) || now < self.firsts[row].1 {
+            if now < start {
                 continue;
             }
             let Some(sender) = ends[0].sender() else { continue };

@@ -286,8 +286,8 @@ impl<'a> SeriesRenderer<'a> {
 
     fn intervals(&self) -> Option<Group> {
         let ends = self.series.points.iter().filter_map(|point| {
-            let (x, y) = self.chart.shown(point)?;
             let half = point.ci95.filter(|half| half.is_finite() && *half > 0.0)?;
+            let (x, y) = self.chart.shown(point)?;
             let (low, high) = (self.frame.y.place(y - half), self.frame.y.place(y + half));
             Some((self.x.place(x), low, high))
         });

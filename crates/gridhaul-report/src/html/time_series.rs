@@ -190,26 +190,27 @@ fn split(series: &Series, quantity: &str, parts: &[String]) -> io::Result<Vec<Li
     let Some(values) = columns.iter().position(|column| column.name == quantity) else {
         return Ok(Vec::new());
     };
-    let keys: Vec<usize> = (1..columns.len()).filter(|&column| is_key(&columns[column])).collect();
+    let keys = (1..columns.len()).filter(|&column| is_key(&columns[column]));
+    let selected: Vec<usize> = [0, values].into_iter().chain(keys).collect();
     let bucket = bucket(series)?;
     let mut index: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     let mut lines: Vec<(Vec<String>, ThinnedPoints)> = Vec::new();
+    // Of the current row; reused for all rows.
+    let mut key: Vec<u64> = Vec::new();
     for rows in parts_of(series) {
-        let times = series.values(0, rows.clone())?;
-        let values = series.values(values, rows.clone())?;
-        let keys = keys.iter().map(|&key| series.values(key, rows.clone()));
-        let keys = keys.collect::<io::Result<Vec<_>>>()?;
+        let columns = series.selected(&selected, rows.clone())?;
+        let [times, values, keys @ ..] = &columns[..] else { return Ok(Vec::new()) };
         for row in 0..rows.len() {
-            let key: Vec<u64> = keys.iter().map(|key| code(key, row)).collect();
-            let line = *index.entry(key).or_insert_with(|| {
+            key.clear();
+            key.extend(keys.iter().map(|key| code(key, row)));
+            let line = index.get(&key).copied().unwrap_or_else(|| {
                 let words = keys.iter().map(|key| word(key, row));
-                lines.push((
-                    parts.iter().cloned().chain(words).collect(),
-                    ThinnedPoints::new(bucket),
-                ));
+                let parts = parts.iter().cloned().chain(words).collect();
+                lines.push((parts, ThinnedPoints::new(bucket)));
+                index.insert(key.clone(), lines.len() - 1);
                 lines.len() - 1
             });
-            let (x, y) = (number(&times, row), number(&values, row));
+            let (x, y) = (number(times, row), number(values, row));
             lines[line].1.push(DataPoint { x, y, ci95: None });
         }
     }
@@ -247,12 +248,15 @@ fn bucket(series: &Series) -> io::Result<Option<f64>> {
 struct ThinnedPoints {
     bucket: Option<f64>,
     points: Vec<DataPoint>,
-    buckets: BTreeMap<u64, Extremes>,
+    /// The buckets before and after the current one.
+    others: BTreeMap<u64, Extremes>,
+    /// The bucket of the last point: most points follow in the order of time.
+    current: Option<(u64, Extremes)>,
 }
 
 impl ThinnedPoints {
     const fn new(bucket: Option<f64>) -> Self {
-        Self { bucket, points: Vec::new(), buckets: BTreeMap::new() }
+        Self { bucket, points: Vec::new(), others: BTreeMap::new(), current: None }
     }
 
     fn push(&mut self, point: DataPoint) {
@@ -261,15 +265,31 @@ impl ThinnedPoints {
             return self.points.push(point);
         };
         let (number, point) = ((point.x / bucket) as u64, (point.x, point.y));
-        let bucket = self.buckets.entry(number);
-        bucket.and_modify(|bucket| bucket.add(point)).or_insert(Extremes::new(point));
+        match &mut self.current {
+            Some((current, extremes)) if *current == number => extremes.add(point),
+            _ => self.open(number, point),
+        }
+    }
+
+    /// Adds a point to a bucket that is not the current one.
+    fn open(&mut self, number: u64, point: (f64, f64)) {
+        self.others.extend(self.current.take());
+        let extremes = match self.others.remove(&number) {
+            Some(mut extremes) => {
+                extremes.add(point);
+                extremes
+            }
+            None => Extremes::new(point),
+        };
+        self.current = Some((number, extremes));
     }
 
     /// The points in the order of time: messages are recorded in the order of arrival, with the
     /// time of their submission.
     fn finish(self) -> Vec<DataPoint> {
-        let mut points = self.points;
-        for bucket in self.buckets.values() {
+        let Self { mut points, mut others, current, .. } = self;
+        others.extend(current);
+        for bucket in others.values() {
             points.extend(bucket.points().map(|(x, y)| DataPoint { x, y, ci95: None }));
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -323,6 +343,17 @@ mod tests {
             real("cwnd_byte", &|row| if row == 77_777 { 1e6 } else { (row % 1000) as f64 }),
         ];
         Series::from_columns("windows", columns)
+    }
+
+    #[test]
+    fn a_bucket_that_is_entered_again_keeps_its_extremes() {
+        let mut points = ThinnedPoints::new(Some(1.0));
+        // Messages are recorded in the order of arrival. (0.25, 6.0) is no extreme.
+        let recorded =
+            [(0.1, 5.0), (1.1, 1.0), (0.2, 9.0), (0.25, 6.0), (1.2, 2.0), (0.3, 1.0), (0.4, 4.0)];
+        recorded.into_iter().for_each(|point| points.push(point.into()));
+        let kept: Vec<_> = points.finish().into_iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(kept, [(0.1, 5.0), (0.2, 9.0), (0.3, 1.0), (0.4, 4.0), (1.1, 1.0), (1.2, 2.0)]);
     }
 
     #[test]

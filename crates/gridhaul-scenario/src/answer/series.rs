@@ -292,6 +292,22 @@ impl Series {
         Ok(self.columns[column].kind.data(words))
     }
 
+    /// The values of several columns, by their indices, in some rows, which are read once.
+    ///
+    /// # Errors
+    /// The recorded data cannot be read.
+    ///
+    /// # Panics
+    /// There is no such column.
+    pub fn selected(&self, columns: &[usize], rows: Range<usize>) -> io::Result<Vec<ColumnData>> {
+        let words = self.words(columns, rows)?.into_iter();
+        Ok(columns
+            .iter()
+            .zip(words)
+            .map(|(&at, words)| self.columns[at].kind.data(words))
+            .collect())
+    }
+
     /// The members of groups of flows or links in some rows.
     ///
     /// # Errors
