@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use gridhaul_report::NamedChart;
 use gridhaul_scenario::scenario::Scenario;
+use serde::Serialize;
 
 use crate::interrupt::{Leftovers, catch_signals, leftovers};
 use crate::lock::Lock;
@@ -201,6 +202,17 @@ impl Folder {
         write_file(&path, contents)
     }
 
+    /// Writes a value as JSON with indentation. An answer may have hundreds of megabytes, so the text
+    /// is not kept in memory.
+    pub(crate) fn write_json(&mut self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+        self.write_from(name, |file| {
+            let mut out = BufWriter::with_capacity(JSON_BUFFER, file);
+            serde_json::to_writer_pretty(&mut out, value)?;
+            out.write_all(b"\n")?;
+            out.flush()
+        })
+    }
+
     /// Creates a file whose contents take long to write. Meanwhile, Ctrl-C can end the program.
     pub(crate) fn create(&mut self, name: &str) -> anyhow::Result<File> {
         let path = self.path_of(name);
@@ -265,6 +277,9 @@ impl Folder {
         Ok(target)
     }
 }
+
+/// Bytes of JSON that are written at once.
+const JSON_BUFFER: usize = 1 << 16;
 
 /// Folder of the event logs in a results folder.
 const EVENT_LOGS: &str = "events";

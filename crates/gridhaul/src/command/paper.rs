@@ -137,7 +137,7 @@ fn write(
     for (name, answer) in reproduction.answers() {
         let mut answer = answer.clone();
         answer.remove_replications();
-        folder.write(&format!("answer-{name}.json"), json(&answer)?.as_bytes())?;
+        folder.write_json(&format!("answer-{name}.json"), &answer)?;
     }
     Ok(shown(&folder.commit()?.join("report.html")))
 }

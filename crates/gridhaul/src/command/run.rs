@@ -219,14 +219,14 @@ impl Results<'_> {
         folder.write("scenario.toml", toml.as_bytes())?;
         folder.write("report.html", report.as_bytes())?;
         if let Some(comparison) = comparison {
-            folder.write("comparison.json", json(comparison)?.as_bytes())?;
+            folder.write_json("comparison.json", comparison)?;
         }
         if self.svg {
             folder.write_charts(&gridhaul_report::charts(self.answers))?;
         }
         for (index, (backend, answer)) in self.answers.iter().enumerate() {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
-            folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
+            folder.write_json(&format!("answer{of_backend}.json"), answer)?;
             for series in &answer.series {
                 let name = format!("{}{of_backend}.parquet", series.name);
                 folder.write_from(&name, |file| {
