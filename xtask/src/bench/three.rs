@@ -1,11 +1,12 @@
-//! `cargo xtask bench three`: the same bulk flows on the simulator (profile `linux`) and on the
-//! kernel of this machine, over the emulated networks of `bench/three/networks.toml`. Deviations
-//! with known causes are listed in `bench/three/exceptions.toml`.
+//! `cargo xtask bench three`: the same flows on the simulator (profile `linux`) and on the kernel of
+//! this machine, over the networks of `bench/three/networks.toml`. Most are a bulk flow over one
+//! link; others have a scenario of their own. Deviations with known causes are listed in
+//! `bench/three/exceptions.toml`.
 
 use std::fs;
 
 use anyhow::{Context, ensure};
-use toml::Table;
+use toml::{Table, Value};
 
 use super::Measurement;
 use super::agreement::{self, Case, Report};
@@ -16,23 +17,11 @@ use crate::process::{self, cargo, root};
 const CONGESTION_CONTROLS: [(&str, f64); 4] =
     [("reno", 0.1), ("cubic", 0.1), ("vegas", 0.1), ("bbr", 0.15)];
 
-/// Keys that a network may have, and what they set.
-const OPTIONAL: [(&str, &str); 8] = [
-    ("delayed_ack", "stack.linux.delayed_ack"),
-    ("sack", "stack.linux.sack"),
-    ("receive_window", "stack.linux.receive_window"),
-    ("reordered", "link.way.forward.reorder.probability"),
-    ("held_back", "link.way.forward.reorder.delay"),
-    ("duplicated", "link.way.forward.duplicate"),
-    ("codel_ecn", "link.way.forward.aqm.codel.ecn"),
-    ("ecn", "stack.linux.ecn"),
-];
-
 /// Measures and prints a table. The caller prints the returned value.
 pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     // The kernel runs in real time, so a release build is not needed.
     process::run(cargo().args(["build", "--package", "gridhaul"]))?;
-    let heading = format!("{:<24}{:<7}", "network", "TCP");
+    let heading = format!("{:<26}{:<7}", "network", "TCP");
     let exceptions = "bench/three/exceptions.toml";
     agreement::compare(&cases(only)?, Report { name: "three", heading: &heading, exceptions })
 }
@@ -67,34 +56,41 @@ fn cases(only: &[String]) -> anyhow::Result<Vec<Case>> {
 
 fn case(network: &Table, congestion_control: &str, goodput_share: f64) -> anyhow::Result<Case> {
     let name = text(network, "name")?;
-    let half = |key: &str| -> anyhow::Result<String> {
-        let (number, unit) =
-            text(network, key)?.split_once(' ').context("expected a number and a unit")?;
-        Ok(format!("{} {unit}", number.parse::<f64>()? / 2.0))
+    let mut settings = match network.contains_key("scenario") {
+        true => Vec::new(),
+        false => settings_of_link(network)?,
     };
-    let delay = half("rtt")?;
-    let mut settings = vec![
+    settings.push(("stack.linux.congestion_control".to_owned(), congestion_control.to_owned()));
+    if let Some(own) = network.get("set") {
+        let own = own.as_table().context("`set` is a table")?;
+        for key in own.keys() {
+            settings.push((key.clone(), text(own, key)?.to_owned()));
+        }
+    }
+    let scenario = network.get("scenario").and_then(Value::as_str).unwrap_or("bulk.toml");
+    Ok(Case {
+        key: format!("{name} {congestion_control}"),
+        label: format!("{name:<26}{congestion_control:<7}"),
+        scenario: format!("bench/three/{scenario}"),
+        settings,
+        goodput_share,
+        load_kbit_per_s: kbit_per_s(text(network, "rate")?)?,
+    })
+}
+
+/// Values of the link and of the run that replace those of `bench/three/bulk.toml`.
+fn settings_of_link(network: &Table) -> anyhow::Result<Vec<(String, String)>> {
+    let (round_trip, unit) =
+        text(network, "rtt")?.split_once(' ').context("expected a number and a unit")?;
+    let delay = format!("{} {unit}", round_trip.parse::<f64>()? / 2.0);
+    let settings = [
         ("link.way.forward.rate", text(network, "rate")?),
         ("link.way.forward.delay", &delay),
         ("link.way.reverse.delay", &delay),
         ("link.way.forward.queue", text(network, "queue")?),
         ("link.way.forward.loss.bernoulli", text(network, "loss")?),
         ("stack.linux.mss", text(network, "mss")?),
-        ("stack.linux.congestion_control", congestion_control),
         ("duration", text(network, "duration")?),
     ];
-    for (key, setting) in OPTIONAL {
-        if network.contains_key(key) {
-            settings.push((setting, text(network, key)?));
-        }
-    }
-    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-    Ok(Case {
-        key: format!("{name} {congestion_control}"),
-        label: format!("{name:<24}{congestion_control:<7}"),
-        scenario: "bench/three/bulk.toml".to_owned(),
-        settings: settings.iter().map(owned).collect(),
-        goodput_share,
-        load_kbit_per_s: kbit_per_s(text(network, "rate")?)?,
-    })
+    Ok(settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec())
 }

@@ -62,14 +62,13 @@ impl RateAccount {
         self.stamps.push_back(RateStamp::default());
     }
 
-    /// Segments of the queue are divided; their data keeps the stamp of the first.
+    /// A segment of the queue is divided; its parts keep its stamp.
     pub(super) fn on_divided(&mut self, division: Division) {
-        let Division { index, before, after } = division;
-        let stamp = self.stamps.get(index).copied().unwrap_or_default();
-        let rest = self.stamps.split_off((index + before).min(self.stamps.len()));
-        self.stamps.resize(index + after, stamp);
-        self.stamps.iter_mut().skip(index).for_each(|place| *place = stamp);
-        self.stamps.extend(rest);
+        let Division { index, parts } = division;
+        let Some(stamp) = self.stamps.get(index).copied() else { return };
+        for _ in 1..parts {
+            self.stamps.insert(index, stamp);
+        }
     }
 
     /// The segment at this index of the queue is retransmitted.

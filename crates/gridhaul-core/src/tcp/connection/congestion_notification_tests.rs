@@ -210,17 +210,11 @@ fn an_established_connection_has_ecn_if_both_stacks_do() {
     }
 }
 
-/// The echoes after the reduction leave the window as it is, and those of a sender without
-/// outstanding data change nothing.
+/// The echoes after the reduction leave the window as it is.
 #[test]
 fn an_acknowledgement_with_an_echo_does_not_increase_the_window() {
     let params = params(Profile::Rfc, true);
-    let mut client = Connection::connect(Arc::clone(&params), 3);
-    let mut server = Connection::listen(params, 7);
-    client.write(10 * u64::from(MSS));
-    let syn = client.poll_transmit(at(0)).unwrap();
-    server.handle_segment(at(10), &syn);
-    client.handle_segment(at(20), &server.poll_transmit(at(10)).unwrap());
+    let ([mut client, mut server], _) = opened(&params, &params);
     let flight = all(&mut client, at(20));
     let mut windows = Vec::new();
     for segment in &flight {
@@ -234,17 +228,32 @@ fn an_acknowledgement_with_an_echo_does_not_increase_the_window() {
     assert!(windows.len() > 2, "{windows:?}");
     assert!(windows.iter().all(|window| *window == windows[0]), "{windows:?}");
     assert_eq!(client.sender().unwrap().ecn_reductions(), 1);
-    // An echo that arrives when the next data is acknowledged as well.
+}
+
+/// An echo that arrives when all data is acknowledged belongs to no window of data.
+#[test]
+fn an_echo_without_outstanding_data_changes_nothing() {
+    let params = params(Profile::Rfc, true);
+    let mut client = Connection::connect(Arc::clone(&params), 3);
+    let mut server = Connection::listen(params, 7);
     client.write(u64::from(MSS));
-    for segment in all(&mut client, at(50)) {
-        server.handle_segment(at(60), &segment);
+    let syn = client.poll_transmit(at(0)).unwrap();
+    server.handle_segment(at(10), &syn);
+    client.handle_segment(at(20), &server.poll_transmit(at(10)).unwrap());
+    for round in 0..2 {
+        let now = at(30 + 50 * round);
+        for segment in all(&mut client, now) {
+            server.handle_segment(now, &segment);
+        }
+        server.write(1);
+        let ack = all(&mut server, now).pop().unwrap();
+        client.handle_segment(now, &ack);
+        let echo = Segment { flags: ack.flags.with(Flags::ECE), ..ack };
+        client.handle_segment(now, &echo);
+        // The acknowledgement of the next round has no echo.
+        client.write(u64::from(MSS));
     }
-    server.write(1);
-    let ack = all(&mut server, at(60)).pop().unwrap();
-    client.handle_segment(at(70), &ack);
-    let echo = Segment { flags: ack.flags.with(Flags::ECE), ..ack };
-    client.handle_segment(at(80), &echo);
-    assert_eq!(client.sender().unwrap().ecn_reductions(), 1, "nothing is outstanding");
+    assert_eq!(client.sender().unwrap().ecn_reductions(), 0);
 }
 
 /// A mark of a segment without data is not echoed: acknowledgements are not ECN-capable, so

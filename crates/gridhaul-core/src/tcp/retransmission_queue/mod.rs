@@ -68,14 +68,13 @@ pub(crate) enum LossMark {
     Keep,
 }
 
-/// Consecutive segments that are divided into smaller ones.
+/// A segment that is divided into smaller ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Division {
-    /// Index of the first in the queue, after the divisions before it.
+    /// Its index in the queue, after the divisions before it.
     pub index: usize,
-    /// Number of segments before and after the division.
-    pub before: usize,
-    pub after: usize,
+    /// Number of segments after the division.
+    pub parts: usize,
 }
 
 /// Outstanding segments in stream order, without gaps.
@@ -258,32 +257,24 @@ impl RetransmissionQueue {
         self.ring.iter().filter(|sent| sent.lost).map(|sent| (sent.start, sent.end()))
     }
 
-    /// Marks the segments of more than `mss` bytes as lost that are not sacked, and divides their
-    /// data into segments of `mss` bytes.
+    /// Marks the segments of more than `mss` bytes as lost that are not sacked, and divides each of
+    /// them: as in Linux (`tcp_retransmit_skb`, `tcp_fragment`), the boundaries of segments stay, so
+    /// that each may end with a short part.
     pub(crate) fn divide_above(&mut self, mss: u32, mut visit: impl FnMut(Division)) {
-        let is_large = |sent: &OutstandingSegment| sent.len > mss && !sent.sacked;
         let mut divided = VecDeque::with_capacity(self.ring.len());
-        let mut ring = std::mem::take(&mut self.ring).into_iter().peekable();
-        while let Some(first) = ring.next() {
-            if !is_large(&first) {
-                divided.push_back(first);
+        for sent in std::mem::take(&mut self.ring) {
+            if sent.len <= mss || sent.sacked {
+                divided.push_back(sent);
                 continue;
             }
-            self.first_lost_hint = self.first_lost_hint.min(first.start);
-            let (mut len, mut before) = (0, 0);
-            let mut large = Some(first);
-            while let Some(sent) = large {
-                self.lost_bytes += if sent.lost { 0 } else { sent.len };
-                (len, before) = (len + sent.len, before + 1);
-                large = ring.next_if(is_large);
-            }
-            let after = len.div_ceil(mss) as usize;
-            visit(Division { index: divided.len(), before, after });
-            divided.extend((0..len).step_by(mss as usize).map(|offset| OutstandingSegment {
-                start: first.start + u64::from(offset),
-                len: mss.min(len - offset),
+            self.first_lost_hint = self.first_lost_hint.min(sent.start);
+            self.lost_bytes += if sent.lost { 0 } else { sent.len };
+            visit(Division { index: divided.len(), parts: sent.len.div_ceil(mss) as usize });
+            divided.extend((0..sent.len).step_by(mss as usize).map(|offset| OutstandingSegment {
+                start: sent.start + u64::from(offset),
+                len: mss.min(sent.len - offset),
                 lost: true,
-                ..first
+                ..sent
             }));
         }
         self.ring = divided;
@@ -371,18 +362,18 @@ mod tests {
         let sizes: Vec<_> =
             queue.ring.iter().map(|sent| (sent.start, sent.len, sent.lost)).collect();
         let expected = [
-            // 200 B before the sacked segment, whose data has arrived.
             (1, 70, true),
-            (71, 70, true),
-            (141, 60, true),
+            (71, 30, true),
+            (101, 70, true),
+            (171, 30, true),
+            // The data of this segment has arrived.
             (201, 100, false),
             (301, 70, true),
             (371, 30, true),
             (401, 40, false),
         ];
         assert_eq!(sizes, expected);
-        let first = Division { index: 0, before: 2, after: 3 };
-        assert_eq!(divisions, [first, Division { index: 4, before: 1, after: 2 }]);
+        assert_eq!(divisions, [0, 2, 5].map(|index| Division { index, parts: 2 }));
         assert_eq!((queue.lost_bytes(), queue.sacked_bytes()), (300, 100));
     }
 
