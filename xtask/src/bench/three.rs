@@ -1,5 +1,5 @@
-//! `cargo xtask bench three`: the same flows on the simulator (profile `linux`) and on the kernel of
-//! this machine, over the networks of `bench/three/networks.toml`. Most are a bulk flow over one
+//! `cargo xtask bench three`: the same flows on the simulator (profile `linux`) and on the kernel
+//! of this machine, over the networks of `bench/three/networks.toml`. Most are a bulk flow over one
 //! link; others have a scenario of their own. Deviations with known causes are listed in
 //! `bench/three/exceptions.toml`.
 

@@ -257,9 +257,9 @@ impl RetransmissionQueue {
         self.ring.iter().filter(|sent| sent.lost).map(|sent| (sent.start, sent.end()))
     }
 
-    /// Marks the segments of more than `mss` bytes as lost that are not sacked, and divides each of
-    /// them: as in Linux (`tcp_retransmit_skb`, `tcp_fragment`), the boundaries of segments stay, so
-    /// that each may end with a short part.
+    /// Marks the segments of more than `mss` bytes as lost that are not sacked, and divides each
+    /// of them: as in Linux (`tcp_retransmit_skb`, `tcp_fragment`), the boundaries of segments
+    /// stay, so that each may end with a short part.
     pub(crate) fn divide_above(&mut self, mss: u32, mut visit: impl FnMut(Division)) {
         let mut divided = VecDeque::with_capacity(self.ring.len());
         for sent in std::mem::take(&mut self.ring) {
