@@ -202,8 +202,8 @@ impl Folder {
         write_file(&path, contents)
     }
 
-    /// Writes a value as JSON with indentation. An answer may have hundreds of megabytes, so the text
-    /// is not kept in memory.
+    /// Writes a value as JSON with indentation. An answer may have hundreds of megabytes, so that
+    /// the text is not kept in memory.
     pub(crate) fn write_json(&mut self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         self.write_from(name, |file| {
             let mut out = BufWriter::with_capacity(JSON_BUFFER, file);
