@@ -230,6 +230,10 @@ impl Segment {
     }
 }
 
+/// Bytes of an option of TCP Fast Open with a cookie, with padding: kind, length, and 8 B as Linux
+/// generates them (RFC 7413, section 4.1.1).
+pub(crate) const FAST_OPEN_COOKIE: usize = 12;
+
 /// Converts a 32-bit sequence number to the 64-bit stream position that is nearest to `reference`.
 /// `isn` is the initial sequence number, which corresponds to position 0.
 ///

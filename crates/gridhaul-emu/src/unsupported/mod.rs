@@ -236,6 +236,10 @@ fn unsupported_connection_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'stati
                       use backend `sim`";
         unsupported.push(("tls.early_data", reason.to_owned()));
     }
+    if flow.fast_open {
+        let reason = "the emulator writes after the handshake; use backend `sim`";
+        unsupported.push(("fast_open", reason.to_owned()));
+    }
     if flow.accept.is_some() {
         let reason = "the emulator accepts each connection at once; use backend `sim`";
         unsupported.push(("accept", reason.to_owned()));

@@ -203,6 +203,7 @@ mod tests {
             tls: tls.map(TlsFlights::of),
             resumption: TlsResumption::Never,
             reconnect: Reconnect::default(),
+            fast_open: false,
             is_dialogue: false,
             has_session: false,
         };

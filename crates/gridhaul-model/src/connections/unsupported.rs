@@ -33,6 +33,10 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             let reason = "the equations have no message during a handshake; use backend `sim`";
             reject(format!("flow.{name}.tls.early_data"), reason);
         }
+        if flow.fast_open {
+            let reason = "the equations have no message during a handshake; use backend `sim`";
+            reject(format!("flow.{name}.fast_open"), reason);
+        }
         for (key, is_set) in [
             ("nat", flow.nat.is_some()),
             ("keep_alive", flow.keep_alive.is_some()),
@@ -58,6 +62,15 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             reject(format!("flow.{name}.to"), reason);
         }
     }
+    unsupported.extend(lossy_links(scenario));
+    unsupported.sort_by(|a, b| a.key.cmp(&b.key));
+    unsupported.dedup_by(|a, b| a.key == b.key);
+    unsupported
+}
+
+/// Keys of links that lose packets.
+fn lossy_links(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut unsupported = Vec::new();
     for (name, link) in &scenario.link {
         let given = [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)];
         for (side, direction) in given {
@@ -70,11 +83,12 @@ pub(crate) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Un
             for (key, _) in losses.into_iter().filter(|(_, present)| *present) {
                 let reason = "with managed connections, the equations assume that no packet is \
                               lost; use backend `sim`";
-                reject(format!("link.{name}.{side}.{key}"), reason);
+                unsupported.push(Unsupported {
+                    key: format!("link.{name}.{side}.{key}"),
+                    reason: reason.to_owned(),
+                });
             }
         }
     }
-    unsupported.sort_by(|a, b| a.key.cmp(&b.key));
-    unsupported.dedup_by(|a, b| a.key == b.key);
     unsupported
 }

@@ -264,22 +264,22 @@ impl ThinnedPoints {
         let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
             return self.points.push(point);
         };
-        let (number, point) = ((point.x / bucket) as u64, (point.x, point.y));
+        let number = (point.x / bucket) as u64;
         match &mut self.current {
-            Some((current, extremes)) if *current == number => extremes.add(point),
+            Some((current, extremes)) if *current == number => extremes.add((point.x, point.y)),
             _ => self.open(number, point),
         }
     }
 
     /// Adds a point to a bucket that is not the current one.
-    fn open(&mut self, number: u64, point: (f64, f64)) {
+    fn open(&mut self, number: u64, DataPoint { x, y, .. }: DataPoint) {
         self.others.extend(self.current.take());
         let extremes = match self.others.remove(&number) {
             Some(mut extremes) => {
-                extremes.add(point);
+                extremes.add((x, y));
                 extremes
             }
-            None => Extremes::new(point),
+            None => Extremes::new((x, y)),
         };
         self.current = Some((number, extremes));
     }

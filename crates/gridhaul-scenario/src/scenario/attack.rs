@@ -236,6 +236,7 @@ impl FloodAttack {
             deadline: None,
             acknowledgement: None,
             connection: ConnectionPolicy::Persistent,
+            fast_open: false,
             tls: None,
             reconnect: None,
             accept: None,

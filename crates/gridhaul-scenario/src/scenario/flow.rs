@@ -48,6 +48,11 @@ pub struct Flow {
     /// `{ idle_timeout = "30 s" }`.
     #[serde(default, skip_serializing_if = "ConnectionPolicy::is_default")]
     pub connection: ConnectionPolicy,
+    /// Whether a device sends data with the SYN of a connection, except the first one, with which
+    /// it obtains a cookie (TCP Fast Open, RFC 7413): this saves a round trip for each connection.
+    /// Only in the simulator, and without TLS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fast_open: bool,
     /// TLS on the connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,

@@ -256,6 +256,7 @@ impl Flow {
             ip: _,
             dscp: _,
             connection: _,
+            fast_open: _,
             tls: _,
             reconnect,
             accept: _,

@@ -58,8 +58,10 @@ impl LiveConnection {
         }
     }
 
+    /// Whether the application of the server may accept the connection.
     pub(super) fn is_established_at_server(&self) -> bool {
-        !matches!(self.ends[1].state(), State::Listen | State::SynReceived | State::Closed)
+        self.ends[1].is_open_early()
+            || !matches!(self.ends[1].state(), State::Listen | State::SynReceived | State::Closed)
     }
 
     /// Whether no further segment of the connection is of interest. A SYN of an attempt that the
@@ -107,6 +109,7 @@ pub(super) struct CurrentConnection<'a> {
     pub isns: &'a mut [u32; 2],
     pub ports: &'a mut LocalPorts,
     pub idle: Option<&'a IdleRules>,
+    pub fast_open: bool,
 }
 
 impl CurrentConnection<'_> {
@@ -127,7 +130,10 @@ impl ConnectionTransport for CurrentConnection<'_> {
         let (from, to) = self.stacks.clone();
         let isns = *self.isns;
         let watch = self.idle.map(|rules| Box::new(IdleWatch::new(rules, from.header)));
-        let ends = [Connection::connect(from, isns[0]), Connection::listen(to, isns[1])];
+        let mut ends = [Connection::connect(from, isns[0]), Connection::listen(to, isns[1])];
+        if self.fast_open {
+            ends.iter_mut().for_each(Connection::offer_fast_open);
+        }
         let (accepted_at, holds_port) = (Instant::NEVER, true);
         self.live.push(LiveConnection { ends, isns, accepted_at, holds_port, watch });
         *self.isns = isns.map(|isn| isn.wrapping_add(ISN_DISTANCE));
@@ -142,6 +148,7 @@ impl ConnectionTransport for CurrentConnection<'_> {
             State::Closed if !connection.receiver().finished() => EndState::Failed,
             _ if !self.is_accepted(live, end) => EndState::Opening,
             _ if connection.receiver().finished() => EndState::PeerClosed,
+            _ if connection.is_open_early() => EndState::Open,
             State::Listen | State::SynSent | State::SynReceived => EndState::Opening,
             _ => EndState::Open,
         }

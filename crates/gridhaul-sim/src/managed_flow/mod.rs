@@ -81,8 +81,8 @@ impl ManagedFlow {
         let Self { manager, live, stacks, idle, isns, hosts, .. } = self;
         let RowConnections { counters, ports, .. } = row;
         let ports = &mut ports[*hosts as usize];
-        let idle = idle.as_ref();
-        let mut transport = CurrentConnection { now, live, stacks, isns, ports, idle };
+        let (idle, fast_open) = (idle.as_ref(), manager.offers_fast_open());
+        let mut transport = CurrentConnection { now, live, stacks, isns, ports, idle, fast_open };
         manager.poll(now, &mut transport, counters);
     }
 

@@ -183,3 +183,50 @@ fn early_data_saves_the_round_trip_of_tls() {
         crate::schedulers::close(delay, expected, 0.002);
     }
 }
+
+#[test]
+fn fast_open_saves_the_round_trip_of_the_handshake() {
+    let text = include_str!("../../../../scenarios/fast-open.toml");
+    let answer = crate::schedulers::run(text);
+    // The comment of the scenario has the calculation; each meter has a link of its own.
+    for (point, expected) in answer.points.iter().zip([0.303_264, 0.102_112]) {
+        let reading = point.flows.iter().find(|row| row.name == "reading").expect("a row");
+        for metric in [Metric::DelayMean, Metric::DelayMax] {
+            crate::schedulers::close(reading.mean(metric).unwrap(), expected, 1e-4);
+        }
+        assert_eq!(reading.mean(Metric::ConnectionsFailed), Some(0.0));
+    }
+}
+
+#[test]
+fn a_response_follows_the_request_in_a_syn_at_once() {
+    let text = include_str!("../../../../scenarios/fast-open.toml").replace(
+        "load.periodic = { size = \"200 B\", every = \"5 s\" }",
+        "load.request_response = { request = \"200 B\", response = \"100 B\", pause = \"5 s\" }",
+    );
+    let answer = crate::schedulers::run(&text);
+    let [without, with] = [0, 1].map(|point: usize| {
+        let rows = &answer.points[point].flows;
+        rows.iter().find(|row| row.name == "reading").and_then(|row| row.mean(Metric::DelayMean))
+    });
+    // SYN-ACK and the response follow each other: two directions in the place of four.
+    let saved = without.expect("a delay") - with.expect("a delay");
+    assert!((0.198..0.203).contains(&saved), "{saved} s");
+}
+
+#[test]
+fn lost_segments_of_fast_open_delay_messages_and_lose_none() {
+    let text = include_str!("../../../../scenarios/fast-open.toml")
+        .replace("both = { ", "both = { loss.bernoulli = \"10 %\", ")
+        .replace("vary.\"flow.reading.fast_open\" = [false, true]", "vary.seed = [1, 2, 3]")
+        .replace("connection = ", "fast_open = true\nconnection = ");
+    let answer = crate::schedulers::run(&text);
+    for point in &answer.points {
+        let reading = point.flows.iter().find(|row| row.name == "reading").expect("a row");
+        let [due, arrived] = [Metric::MessagesDue, Metric::Messages].map(|of| reading.mean(of));
+        // Those of the last seconds may be in transit.
+        assert!(arrived.unwrap() >= due.unwrap() - 20.0, "{arrived:?} of {due:?}");
+        // Nine tenths of the readings need no timer.
+        assert!(reading.mean(Metric::DelayMedian).unwrap() < 0.11);
+    }
+}

@@ -38,7 +38,7 @@ impl<W: Write + Send> SweepTable<W> {
             metric if metric.is_of_connections() => has_connections,
             metric if metric.is_of_coap() => has_coap,
             metric if metric.is_of_acknowledgements() => has_coap || acknowledges,
-            Metric::ConnectionsLost => acknowledges,
+            Metric::ConnectionsLost => has_connections || acknowledges,
             metric if metric.is_of_distributions() => has_distributions,
             metric => has_attacks || !metric.is_of_attacks(),
         };

@@ -11,6 +11,8 @@ pub struct ConnectionRules {
     pub policy: ConnectionPolicy,
     /// TLS flights; `None` without TLS.
     pub tls: Option<TlsFlights>,
+    /// Whether TCP sends data with SYN (Fast Open).
+    pub fast_open: bool,
     /// Which connections resume a TLS session.
     pub resumption: TlsResumption,
     /// Behaviour after a failed attempt.
@@ -29,6 +31,7 @@ impl ConnectionRules {
         flow.manages_connections().then(|| Self {
             policy: flow.connection,
             tls: flow.tls.as_ref().map(TlsFlights::of),
+            fast_open: flow.fast_open,
             resumption: flow.tls.as_ref().map_or(TlsResumption::Never, |tls| tls.resumption),
             reconnect: flow.reconnect.unwrap_or_default(),
             is_dialogue: flow.load.is_dialogue(),

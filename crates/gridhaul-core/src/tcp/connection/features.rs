@@ -15,6 +15,8 @@ pub(super) enum Feature {
     Ecn = 8,
     /// Acknowledgements echo a congestion mark (RFC 3168, section 6.1.3).
     EchoesMark = 16,
+    /// TCP Fast Open.
+    FastOpen = 32,
 }
 
 impl Property for Feature {

@@ -4,6 +4,7 @@
 mod closing;
 mod confirmation;
 mod congestion_notification;
+mod fast_open;
 mod features;
 mod input;
 mod opening;

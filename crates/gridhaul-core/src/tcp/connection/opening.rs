@@ -21,6 +21,7 @@ impl Connection {
                 self.sending
                     .activate(&self.params, self.isn)
                     .set_window(segment.window, segment.seq);
+                self.take_data_of_syn(now, segment);
             }
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, segment),
@@ -37,7 +38,9 @@ impl Connection {
     fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         let acknowledges = flags.has(Flags::ACK);
-        let acceptable = segment.ack == self.isn.wrapping_add(self.sending.next() as u32);
+        // SND.UNA < SEG.ACK =< SND.NXT: with Fast Open, data may have been sent with SYN.
+        let progress = u64::from(segment.ack.wrapping_sub(self.isn));
+        let acceptable = (1..=self.sending.next()).contains(&progress);
         if acknowledges && !acceptable {
             self.reset_unknown(segment);
             return;
@@ -164,6 +167,7 @@ impl Connection {
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             return None;
         }
+        let mut range = SendRange { start: 0, len: 1 };
         if self.sending.next() == 0 {
             let sender = self.sending.activate(&self.params, self.isn);
             sender.send_syn(now, &self.params);
@@ -173,11 +177,14 @@ impl Connection {
                     self.sending.release_idle();
                 }
             }
+            range.len += self.send_with_syn(now);
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
             self.receiver.on_ack_sent(now, &self.params);
+        } else if self.is_open_early() {
+            range = self.sending.poll(now, &self.params)?;
         } else {
             self.sending.poll_syn(now, &self.params)?;
         }
-        Some(self.segment(now, SendRange { start: 0, len: 1 }))
+        Some(self.segment(now, range))
     }
 }

@@ -117,7 +117,8 @@ impl Connection {
             target.sack = self.receiver.take_sack_blocks(self.peer_isn, max_blocks);
         }
         let options = options_len(&target.sack, timestamps.is_some(), params);
-        let header = params.header as usize + options;
+        let fast_open = if syn { self.fast_open_option(len) } else { 0 };
+        let header = params.header as usize + options + fast_open;
         let acknowledged = self.receiver.acknowledged();
         self.receiver.on_ack_sent(now, params);
         let window = if syn {

@@ -218,6 +218,11 @@ impl Sender {
         self.window_from = from;
     }
 
+    /// Data may be sent before SYN is acknowledged (RFC 7413, section 4.2.2).
+    pub(crate) fn answer_early(&mut self) {
+        self.flags.set(Flag::AnswersEarly, true);
+    }
+
     /// The last window that the peer has offered, the largest one, and the sequence number of the
     /// segment that offered the last one.
     pub(crate) const fn offer(&self) -> (u32, u32, u32) {
@@ -371,10 +376,15 @@ impl Sender {
         self.written + self.closed as u64
     }
 
-    /// Right edge of the peer's offered window. Until SYN is acknowledged, only SYN may be sent.
+    /// Right edge of the peer's offered window. Until SYN is acknowledged, only SYN may be sent,
+    /// except by a server that has received data with TCP Fast Open.
     #[inline]
-    const fn edge(&self) -> u64 {
-        if self.una == 0 { 1 } else { self.una + self.peer_window as u64 }
+    fn edge(&self) -> u64 {
+        if self.una == 0 && !self.flags.has(Flag::AnswersEarly) {
+            1
+        } else {
+            self.una.max(1) + u64::from(self.peer_window)
+        }
     }
 
     /// Conditions that hold after each event.

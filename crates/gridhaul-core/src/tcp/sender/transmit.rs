@@ -6,6 +6,7 @@ use super::rack_timers::TailLossProbe;
 use super::{Flag, SendRange, Sender};
 use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
+use crate::tcp::segment::FAST_OPEN_COOKIE;
 
 impl Sender {
     /// The range to send now, if any: `None` until the state changes.
@@ -36,6 +37,23 @@ impl Sender {
         if self.next == 0 {
             self.note_sent(now, SendRange { start: 0, len: 1 }, params);
         }
+    }
+
+    /// Sends what has been written together with SYN, as far as it fits beside the cookie (RFC
+    /// 7413, section 4.2.2). Returns the number of bytes.
+    #[cold]
+    pub(crate) fn send_with_syn(&mut self, now: Instant, params: &StackParams) -> u32 {
+        let room = params.mss.saturating_sub(FAST_OPEN_COOKIE as u32);
+        let len = (self.written - 1).min(u64::from(room)) as u32;
+        if len > 0 {
+            self.note_sent(now, SendRange { start: 1, len }, params);
+        }
+        len
+    }
+
+    /// Whether SYN is to be retransmitted.
+    pub(crate) fn has_lost_syn(&self) -> bool {
+        self.queue.front().is_some_and(|first| first.start == 0 && first.lost)
     }
 
     /// Whether the congestion window blocks a full segment of new data and no other condition has
@@ -211,9 +229,11 @@ impl Sender {
     }
 
     /// Whether Nagle's algorithm delays a small segment while data is outstanding (RFC 9293,
-    /// 3.7.4). In Linux only earlier small segments delay it (`tcp_minshall_check`).
+    /// 3.7.4). In Linux only earlier small segments delay it (`tcp_minshall_check`). SYN, which is
+    /// outstanding at a server with Fast Open, is no data.
     pub(super) fn nagle_delays(&self, params: &StackParams) -> bool {
         params.nagle
+            && self.una > 0
             && (!params.policy.nagle_by_minshall || self.queue.has_shorter_than(params.mss))
     }
 

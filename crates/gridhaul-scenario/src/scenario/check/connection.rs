@@ -23,6 +23,9 @@ impl Report<'_> {
                 "remove this key, or set `connection`",
             );
         }
+        if flow.fast_open {
+            self.fast_open(&format!("{key}.fast_open"), flow);
+        }
         let Some(managed) = flow.connection_key() else { return };
         let managed = format!("{key}.{managed}");
         if flow.transport != Transport::Tcp {
@@ -63,6 +66,31 @@ impl Report<'_> {
             self.tls(&format!("{key}.tls"), tls);
         }
         self.attempts(&key, flow);
+    }
+
+    fn fast_open(&mut self, key: &str, flow: &Flow) {
+        let has_session = flow.has_session();
+        let refusals = [
+            (
+                flow.connection == ConnectionPolicy::Persistent,
+                "the flow opens one connection, and the first one obtains the cookie",
+                "add connection = \"per_message\", or remove `fast_open`",
+            ),
+            (
+                flow.tls.is_some(),
+                "a ClientHello is not sent with SYN",
+                "remove `tls` or `fast_open`; `tls.early_data` saves a round trip of TLS",
+            ),
+            (
+                has_session,
+                "the applications of this load write when the connection is open",
+                "use `periodic`, `poisson` or `request_response` without `acknowledgement`, or \
+                 remove `fast_open`",
+            ),
+        ];
+        for (_, message, remedy) in refusals.into_iter().filter(|(applies, ..)| *applies) {
+            self.refuse(key, message, remedy);
+        }
     }
 
     fn attempts(&mut self, key: &str, flow: &Flow) {

@@ -230,6 +230,17 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
          reconnect = { timeout = \"0 s\", pause = \"0 s\", factor = 0 }",
     ),
     (
+        "Fast Open of a connection that stays open",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\nfast_open = true\ntls = {}",
+    ),
+    (
+        "Fast Open of messages that wait for an open connection",
+        "load = \"bulk\"",
+        "load.periodic = { size = \"1 B\", every = \"1 s\" }\nfast_open = true\n\
+         connection = \"per_message\"\nacknowledgement = { size = \"1 B\", timeout = \"1 s\" }",
+    ),
+    (
         "idle connections with limits of zero",
         "load = \"bulk\"",
         "load.periodic = { size = \"1 B\", every = \"1 s\" }\nnat.idle_timeout = \"0 s\"\n\

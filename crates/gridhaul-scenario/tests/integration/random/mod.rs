@@ -496,6 +496,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             let reports = turned && matches!(load, Load::Burst(_));
             let publishes = matches!(load, Load::Mqtt(_));
             let stations = matches!(&load, Load::Iec104(load) if load.starts_transfer());
+            let fast_open = managed && count.is_multiple_of(3);
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
                 from: from.into(),
@@ -518,7 +519,8 @@ fn flow() -> impl Strategy<Value = Flow> {
                         ConnectionPolicy::IdleTimeout(Duration::from_nanos(u64::from(count)))
                     }
                 },
-                tls: managed.then(|| tls(count, routed)),
+                fast_open,
+                tls: (managed && !fast_open).then(|| tls(count, routed)),
                 reconnect: (managed && routed).then(Reconnect::default),
                 accept: managed.then_some(AcceptLimits {
                     per_second: count,

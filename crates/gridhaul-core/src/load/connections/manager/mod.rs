@@ -3,6 +3,7 @@
 mod carrier;
 mod closing;
 mod early_data;
+mod fast_open;
 #[cfg(test)]
 mod tests;
 
@@ -66,6 +67,8 @@ pub struct ConnectionManager {
     /// Whether a connection is wanted even without a message.
     is_started: bool,
     has_ticket: bool,
+    /// Whether the device has a cookie of TCP Fast Open.
+    has_cookie: bool,
     attempt_began: Instant,
     /// When the connection last carried a message.
     used_at: Instant,
@@ -129,6 +132,7 @@ impl ConnectionManager {
         Self {
             reconnection: Reconnection::new(rules.reconnect, random),
             has_ticket: rules.resumption == TlsResumption::Always,
+            has_cookie: false,
             rules,
             phase: Phase::Closed,
             deadline: Instant::NEVER,
@@ -257,6 +261,9 @@ impl ConnectionManager {
         if let Some(timeout) = self.reconnection.timeout() {
             self.deadline = now + timeout;
         }
+        if self.has_cookie {
+            self.write_with_syn(now, transport);
+        }
     }
 
     fn advance_opening(
@@ -269,6 +276,7 @@ impl ConnectionManager {
             return;
         }
         if transport.state(now, FlowEnd::From) == EndState::Opening {
+            self.answer_early(now, transport);
             return;
         }
         counters.tcp.on_opened(now.since(self.attempt_began));
@@ -324,6 +332,7 @@ impl ConnectionManager {
         counters.on_ready(now.since(self.attempt_began));
         self.reconnection.on_ready();
         self.ready += 1;
+        self.has_cookie |= self.rules.fast_open;
         self.used_at = now;
         self.enter(Phase::Ready);
     }
@@ -352,13 +361,25 @@ impl ConnectionManager {
         &mut self,
         now: Instant,
         end: FlowEnd,
+        room: u64,
+        transport: &mut impl ConnectionTransport,
+    ) {
+        if transport.state(now, end) != EndState::Opening {
+            self.carry_waiting(now, end, room, transport);
+        }
+    }
+
+    /// The same on a connection that may be opening.
+    fn carry_waiting(
+        &mut self,
+        now: Instant,
+        end: FlowEnd,
         mut room: u64,
         transport: &mut impl ConnectionTransport,
     ) {
         let is_single =
             self.rules.policy == ConnectionPolicy::PerMessage && !self.rules.has_session;
         while !(is_single && self.connection.carried[end as usize] > 0)
-            && transport.state(now, end) != EndState::Opening
             && let Some(&bytes) = self.waiting[end as usize].front()
         {
             let on_connection = self.rules.stream_bytes(bytes);

@@ -117,6 +117,7 @@ impl Member {
             resumption: tls.map_or(TlsResumption::Never, |tls| tls.resumption),
             tls: tls.map(TlsFlights::of),
             reconnect,
+            fast_open: false,
             is_dialogue: false,
             has_session: false,
         };
