@@ -178,3 +178,16 @@ proptest! {
         prop_assert!(sent <= allowed, "{sent} sent, {lost} lost, {starts} starts");
     }
 }
+
+#[test]
+fn a_server_that_has_closed_early_waits_for_the_lost_syn_ack() {
+    // Its FIN waits for the handshake, and must not make a paced sender due at once for ever.
+    let impairments = "server any 1-1 lost".to_owned();
+    let schedule = Schedule { rate_kbit: 50, delay_ms: 1, queue: 3, window: 1, impairments };
+    for profile in PROFILES {
+        for &congestion_control in CongestionControlAlgorithm::ALL {
+            let observation = run(profile, congestion_control, &schedule);
+            assert!(observation.violations.is_empty(), "{:?}", observation.violations);
+        }
+    }
+}

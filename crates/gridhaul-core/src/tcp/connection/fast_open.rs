@@ -61,7 +61,7 @@ impl Connection {
 mod tests {
     use std::sync::Arc;
 
-    use gridhaul_scenario::scenario::Stack;
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Stack};
     use gridhaul_scenario::units::{Duration, Instant};
 
     use super::*;
@@ -134,6 +134,26 @@ mod tests {
         exchange(again, &mut client, &mut server);
         assert_eq!(server.receiver().delivered(), READING);
         assert_eq!(server.state(), State::Established);
+    }
+
+    #[test]
+    fn data_in_syn_leaves_no_timer_of_pacing() {
+        for &congestion_control in CongestionControlAlgorithm::ALL {
+            let stack = Stack { congestion_control: Some(congestion_control), ..Stack::default() };
+            let mut client = Connection::connect(Arc::new(StackParams::resolve(&stack)), 100);
+            client.offer_fast_open();
+            client.write(READING);
+            assert!(client.poll_transmit(at(0)).is_some());
+            for _ in 0..3 {
+                assert_eq!(client.poll_transmit(at(1)), None);
+                let deadline = client.next_deadline();
+                assert!(deadline > at(1), "{congestion_control:?} at {deadline:?}");
+                client.handle_timeout(deadline);
+                let syn = client.poll_transmit(deadline).unwrap();
+                assert_eq!((syn.len, client.poll_transmit(deadline)), (0, None));
+                assert!(client.next_deadline() > deadline, "{congestion_control:?}");
+            }
+        }
     }
 
     #[test]

@@ -203,9 +203,7 @@ impl SendingHalf {
     /// SYN, if it is to be retransmitted. A sender in the reduced state has nothing to retransmit.
     pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
-            // Data that was sent with SYN waits for the handshake.
-            Self::Full(sender) if sender.next() > 1 && !sender.has_lost_syn() => None,
-            Self::Full(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
+            Self::Full(sender) => sender.poll_syn(now, params),
             Self::Idle(_) => None,
         }
     }

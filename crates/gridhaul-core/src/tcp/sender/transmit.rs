@@ -51,9 +51,18 @@ impl Sender {
         len
     }
 
-    /// Whether SYN is to be retransmitted.
-    pub(crate) fn has_lost_syn(&self) -> bool {
-        self.queue.front().is_some_and(|first| first.start == 0 && first.lost)
+    /// SYN, if it is to be retransmitted. Data that was sent with it waits for the handshake, and
+    /// none waits for pacing.
+    #[cold]
+    pub(crate) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+        let is_with_data = self.una == 0 && self.next > 1;
+        if is_with_data && !self.queue.front().is_some_and(|syn| syn.lost) {
+            if self.flags.has(Flag::Paced) {
+                self.pace_until(Instant::ZERO);
+            }
+            return None;
+        }
+        self.poll_range(now, params).filter(|range| range.start == 0)
     }
 
     /// Whether the congestion window blocks a full segment of new data and no other condition has
