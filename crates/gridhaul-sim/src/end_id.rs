@@ -37,6 +37,12 @@ impl EndId {
         (self.0 % 2) as usize
     }
 
+    /// Which end of its flow this is.
+    #[inline]
+    pub(crate) const fn end(self) -> FlowEnd {
+        if self.is_from() { FlowEnd::From } else { FlowEnd::To }
+    }
+
     /// Whether this is the `from` end, which opens the connection.
     #[inline]
     pub(crate) const fn is_from(self) -> bool {

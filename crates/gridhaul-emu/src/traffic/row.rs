@@ -37,7 +37,7 @@ pub(crate) struct RowTraffic {
     pub classifications: Option<Vec<MemberClassification>>,
     /// Messages that became ready after the warm-up.
     pub ready: u64,
-    /// When messages were ready that others forward and do not know yet; `None` if nothing does.
+    /// When the messages were ready that another flow is to forward; `None` if none forwards them.
     pub published: Option<Vec<Instant>>,
     /// Transfers, with their completion times.
     pub transfers: Transfers,

@@ -204,7 +204,7 @@ metrics! {
         "SYN segments that the server dropped because too many connections waited to be accepted.";
     MessagesInterrupted "messages_interrupted_count" "messages on lost connections" "" Flow
         "Messages in transit on a connection that the device has lost, in both directions; \
-         including the warm-up. They are sent again on the next connection; a device that keeps \
+         including the warm-up. They are retransmitted on the next connection; a device that keeps \
          no message until its delivery loses them. Only flows with `nat`, `keep_alive` or \
          `user_timeout` have this column and the next two.";
     LossNoticeMean "loss_notice_mean_s" "time until a forgotten connection is noticed" "s" Flow

@@ -106,6 +106,18 @@ pub enum FlowEnd {
     To,
 }
 
+impl FlowEnd {
+    /// The other end of the flow.
+    #[inline]
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::From => Self::To,
+            Self::To => Self::From,
+        }
+    }
+}
+
 /// A crash of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]

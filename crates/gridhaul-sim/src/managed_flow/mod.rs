@@ -97,8 +97,7 @@ impl ManagedFlow {
         let Some(live) = self.live.iter_mut().rfind(|live| live.owns(side, segment)) else {
             return;
         };
-        let end = if side == 0 { FlowEnd::From } else { FlowEnd::To };
-        if live.watch.as_mut().is_some_and(|watch| !watch.on_arrived(now, end, segment)) {
+        if live.watch.as_mut().is_some_and(|watch| !watch.on_arrived(now, to.end(), segment)) {
             return;
         }
         let opens = side == FlowEnd::To as usize && live.ends[side].state() == State::Listen;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario::FlowEnd;
 
-use super::{Carrier, other};
+use super::Carrier;
 
 /// The items in transit of both ends, each with the position after its last byte.
 #[derive(Debug, Clone)]
@@ -27,12 +27,12 @@ impl<T> InTransit<T> {
     /// Delivered bytes at an end at which the next item is complete; [`u64::MAX`] without an item.
     #[inline]
     pub(super) fn watch(&self, end: FlowEnd) -> u64 {
-        self.sent[other(end) as usize].front().map_or(u64::MAX, |(until, _)| *until)
+        self.sent[end.peer() as usize].front().map_or(u64::MAX, |(until, _)| *until)
     }
 
     /// Removes and returns the next item that has arrived completely at an end, and its position.
     pub(super) fn take(&mut self, end: FlowEnd, carrier: &impl Carrier) -> Option<(u64, T)> {
-        let sent = &mut self.sent[other(end) as usize];
+        let sent = &mut self.sent[end.peer() as usize];
         let is_complete = sent.front().is_some_and(|(until, _)| *until <= carrier.delivered(end));
         if is_complete { sent.pop_front() } else { None }
     }
@@ -46,7 +46,7 @@ impl<T> InTransit<T> {
     pub(super) fn discard_undelivered(&mut self, carrier: &impl Carrier) {
         for end in [FlowEnd::From, FlowEnd::To] {
             let delivered = carrier.delivered(end);
-            self.sent[other(end) as usize].retain(|(until, _)| *until <= delivered);
+            self.sent[end.peer() as usize].retain(|(until, _)| *until <= delivered);
         }
     }
 }

@@ -5,7 +5,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::in_transit::InTransit;
-use super::{Carrier, Delivered, other};
+use super::{Carrier, Delivered};
 use crate::load::{MessageFrame, MessageSession, Publication};
 
 /// Both ends on a carrier with successive connections.
@@ -64,7 +64,7 @@ impl MessagePeers {
             }
         }
         // Data of a connection that has ended count if they have arrived.
-        if !self.in_transit.has_arrived(other(end), carrier) {
+        if !self.in_transit.has_arrived(end.peer(), carrier) {
             self.observe_connection(now, carrier);
         }
         self.report(carrier);

@@ -362,10 +362,3 @@ fn write<A: Carrier>(
     carrier.write(end, message);
     id
 }
-
-const fn other(end: FlowEnd) -> FlowEnd {
-    match end {
-        FlowEnd::From => FlowEnd::To,
-        FlowEnd::To => FlowEnd::From,
-    }
-}

@@ -34,7 +34,7 @@ impl FakeCarrier {
     /// Delivers up to this many bytes written at the other end.
     fn deliver(&mut self, end: FlowEnd, bytes: u64) {
         let delivered = &mut self.delivered[end as usize];
-        *delivered = delivered.saturating_add(bytes).min(self.written[other(end) as usize]);
+        *delivered = delivered.saturating_add(bytes).min(self.written[end.peer() as usize]);
     }
 
     fn ids(&self, end: FlowEnd) -> Vec<u64> {
@@ -476,7 +476,7 @@ proptest! {
                     let new = delivered_messages(&mut app, now, (end, &mut carrier),
                         &mut in_flight);
                     prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
-                    delivered[other(end) as usize].extend(new);
+                    delivered[end.peer() as usize].extend(new);
                 }
                 Step::Take(messages) => {
                     (carrier.open, carrier.accepts) = (true, messages);
@@ -498,7 +498,7 @@ proptest! {
             let (sent, delivered) = (&carrier.messages[end as usize], &delivered[end as usize]);
             prop_assert!(sent.is_sorted_by(|a, b| a.id < b.id && a.at <= b.at), "unique, in order");
             prop_assert!(sent.iter().all(|message| message.class == 7));
-            let reached = carrier.delivered(other(end));
+            let reached = carrier.delivered(end.peer());
             // The requests of a dialogue are not reported as messages, only their responses.
             let is_counted = !is_dialogue || end == FlowEnd::To;
             let expected = sent.iter().filter(|message| is_counted && message.id <= reached);

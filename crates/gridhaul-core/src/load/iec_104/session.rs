@@ -43,10 +43,7 @@ impl TransferSession {
 impl Iec104 {
     /// End of the controlling station.
     pub(super) const fn controlling(&self) -> FlowEnd {
-        match self.keys.controlled {
-            FlowEnd::From => FlowEnd::To,
-            FlowEnd::To => FlowEnd::From,
-        }
+        self.keys.controlled.peer()
     }
 
     /// Whether a station has a connection that it has not closed.

@@ -17,7 +17,8 @@ pub(super) enum Flag {
     /// The application has closed, and data that it had written before can still be sent without
     /// FIN.
     Closing = 16,
-    /// The handshake is not complete, and the peer has sent data with SYN (TCP Fast Open).
+    /// The peer has sent data with SYN (TCP Fast Open): the answer need not wait for the end of
+    /// the handshake.
     AnswersEarly = 32,
 }
 

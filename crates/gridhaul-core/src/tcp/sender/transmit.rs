@@ -39,12 +39,12 @@ impl Sender {
         }
     }
 
-    /// Sends what has been written together with SYN, as far as it fits beside the cookie (RFC
+    /// Sends what has been written together with SYN, as far as it fits after the cookie (RFC
     /// 7413, section 4.2.2). Returns the number of bytes.
     #[cold]
     pub(crate) fn send_with_syn(&mut self, now: Instant, params: &StackParams) -> u32 {
-        let room = params.mss.saturating_sub(FAST_OPEN_COOKIE as u32);
-        let len = (self.written - 1).min(u64::from(room)) as u32;
+        let payload_max = params.mss.saturating_sub(FAST_OPEN_COOKIE as u32);
+        let len = (self.written - 1).min(u64::from(payload_max)) as u32;
         if len > 0 {
             self.note_sent(now, SendRange { start: 1, len }, params);
         }

@@ -69,7 +69,6 @@ impl Report<'_> {
     }
 
     fn fast_open(&mut self, key: &str, flow: &Flow) {
-        let has_session = flow.has_session();
         let refusals = [
             (
                 flow.connection == ConnectionPolicy::Persistent,
@@ -82,7 +81,7 @@ impl Report<'_> {
                 "remove `tls` or `fast_open`; `tls.early_data` saves a round trip of TLS",
             ),
             (
-                has_session,
+                flow.has_session(),
                 "the applications of this load write when the connection is open",
                 "use `periodic`, `poisson` or `request_response` without `acknowledgement`, or \
                  remove `fast_open`",

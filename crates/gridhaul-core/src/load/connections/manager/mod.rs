@@ -229,7 +229,7 @@ impl ConnectionManager {
             return;
         }
         for end in ENDS {
-            let in_transit = &mut self.connection.in_transit[other(end) as usize];
+            let in_transit = &mut self.connection.in_transit[end.peer() as usize];
             let arrived = transport.delivered(end);
             while let Some(message) = in_transit.front().filter(|first| first.until <= arrived) {
                 self.delivered[end as usize] += message.bytes;
@@ -361,11 +361,11 @@ impl ConnectionManager {
         &mut self,
         now: Instant,
         end: FlowEnd,
-        room: u64,
+        free: u64,
         transport: &mut impl ConnectionTransport,
     ) {
         if transport.state(now, end) != EndState::Opening {
-            self.carry_waiting(now, end, room, transport);
+            self.carry_waiting(now, end, free, transport);
         }
     }
 
@@ -374,7 +374,7 @@ impl ConnectionManager {
         &mut self,
         now: Instant,
         end: FlowEnd,
-        mut room: u64,
+        mut free: u64,
         transport: &mut impl ConnectionTransport,
     ) {
         let is_single =
@@ -383,10 +383,10 @@ impl ConnectionManager {
             && let Some(&bytes) = self.waiting[end as usize].front()
         {
             let on_connection = self.rules.stream_bytes(bytes);
-            if on_connection > room {
+            if on_connection > free {
                 return;
             }
-            room -= on_connection;
+            free -= on_connection;
             self.waiting[end as usize].pop_front();
             self.write(end, on_connection, transport);
             let until = self.connection.written[end as usize];
@@ -448,7 +448,7 @@ impl ConnectionManager {
     }
 
     fn has_received_flight(&self, end: FlowEnd, transport: &impl ConnectionTransport) -> bool {
-        transport.delivered(end) >= self.connection.flights_until[other(end) as usize]
+        transport.delivered(end) >= self.connection.flights_until[end.peer() as usize]
     }
 
     fn write(&mut self, end: FlowEnd, bytes: u64, transport: &mut impl ConnectionTransport) {
@@ -464,10 +464,3 @@ impl ConnectionManager {
 }
 
 const ENDS: [FlowEnd; 2] = [FlowEnd::From, FlowEnd::To];
-
-const fn other(end: FlowEnd) -> FlowEnd {
-    match end {
-        FlowEnd::From => FlowEnd::To,
-        FlowEnd::To => FlowEnd::From,
-    }
-}

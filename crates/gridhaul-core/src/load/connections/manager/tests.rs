@@ -53,7 +53,7 @@ impl ConnectionTransport for Path {
         if self.unanswered >= self.opened_at.len() || now < self.opened + round_trips * DELAY {
             return EndState::Opening;
         }
-        match self.finished[other(end) as usize] {
+        match self.finished[end.peer() as usize] {
             Some(at) if at <= now => EndState::PeerClosed,
             _ => EndState::Open,
         }
@@ -88,7 +88,7 @@ impl ConnectionTransport for At<'_> {
     }
     fn delivered(&self, end: FlowEnd) -> u64 {
         let now = Path::millis(self.1);
-        let arrived = self.0.writes[other(end) as usize].iter().filter(|(at, _)| *at <= now);
+        let arrived = self.0.writes[end.peer() as usize].iter().filter(|(at, _)| *at <= now);
         arrived.map(|(_, bytes)| bytes).sum()
     }
     fn write(&mut self, end: FlowEnd, bytes: u64) {
