@@ -61,7 +61,7 @@ impl Connection {
 mod tests {
     use std::sync::Arc;
 
-    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Stack};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
     use gridhaul_scenario::units::{Duration, Instant};
 
     use super::*;
@@ -137,23 +137,38 @@ mod tests {
     }
 
     #[test]
-    fn data_in_syn_leaves_no_timer_of_pacing() {
-        for &congestion_control in CongestionControlAlgorithm::ALL {
-            let stack = Stack { congestion_control: Some(congestion_control), ..Stack::default() };
-            let mut client = Connection::connect(Arc::new(StackParams::resolve(&stack)), 100);
-            client.offer_fast_open();
-            client.write(READING);
-            assert!(client.poll_transmit(at(0)).is_some());
-            for _ in 0..3 {
-                assert_eq!(client.poll_transmit(at(1)), None);
-                let deadline = client.next_deadline();
-                assert!(deadline > at(1), "{congestion_control:?} at {deadline:?}");
-                client.handle_timeout(deadline);
-                let syn = client.poll_transmit(deadline).unwrap();
-                assert_eq!((syn.len, client.poll_transmit(deadline)), (0, None));
-                assert!(client.next_deadline() > deadline, "{congestion_control:?}");
+    fn data_in_syn_waits_for_the_handshake_without_a_timer() {
+        for profile in [Profile::Linux, Profile::Rfc] {
+            for &congestion_control in CongestionControlAlgorithm::ALL {
+                let congestion_control = Some(congestion_control);
+                let stack = Stack { profile, congestion_control, ..Stack::default() };
+                check_lost_syns(Arc::new(StackParams::resolve(&stack)));
             }
         }
+    }
+
+    /// Three SYN are lost; the fourth one arrives, and the data follows at once.
+    fn check_lost_syns(params: Arc<StackParams>) {
+        let mut client = Connection::connect(Arc::clone(&params), 100);
+        let mut server = Connection::listen(params, 900);
+        [&mut client, &mut server].into_iter().for_each(Connection::offer_fast_open);
+        client.write(READING);
+        let mut syn = client.poll_transmit(at(0)).unwrap();
+        let mut now = at(1);
+        for _ in 0..3 {
+            assert_eq!(client.poll_transmit(now), None);
+            let deadline = client.next_deadline();
+            assert!(deadline > now, "{deadline:?}");
+            now = deadline;
+            client.handle_timeout(now);
+            syn = client.poll_transmit(now).unwrap();
+            assert_eq!((syn.len, client.poll_transmit(now)), (0, None));
+            assert!(client.next_deadline() > now);
+        }
+        server.handle_segment(now, &syn);
+        exchange(now, &mut server, &mut client);
+        exchange(now, &mut client, &mut server);
+        assert_eq!(server.receiver().delivered(), READING);
     }
 
     #[test]
