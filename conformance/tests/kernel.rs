@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use gridhaul_conformance::backend::{CaseBackend, KernelBackend};
 use gridhaul_conformance::case::{self, Case};
+use gridhaul_linux::request_realtime_priority;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -46,7 +47,11 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(CONCURRENT_CASES);
     let trials = cases.into_iter().map(|(congestion_control, case)| {
         let title = format!("{} [{}]", case.name, ["kernel", &congestion_control].join(" ").trim());
-        Trial::test(title, move || KernelBackend.check(&case).map_err(Failed::from))
+        Trial::test(title, move || {
+            // The packets of a case are due at their times, also while other programs compute.
+            request_realtime_priority();
+            KernelBackend.check(&case).map_err(Failed::from)
+        })
     });
     let before = namespaces();
     let conclusion = libtest_mimic::run(&arguments, trials.collect());

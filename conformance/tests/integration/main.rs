@@ -1,5 +1,6 @@
 //! Tests of the simulator and the analytical model, compared with ns-2, formulas and each other.
 
+mod kernel_margins;
 mod model_answers;
 mod model_grid;
 mod ns2_grid;

@@ -4,6 +4,7 @@
 
 mod background;
 mod cosimulation;
+mod failure;
 mod instructions;
 mod licences;
 mod module;

@@ -14,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use super::failure::Failure;
 use crate::process::{self, cargo, in_ci, output, program};
 
 /// Environment variable with the seed of property tests.
@@ -93,31 +94,35 @@ pub(super) fn run() -> anyhow::Result<()> {
         suites = others;
     }
     suites.sort_by_key(|suite| !suite.is(LONGEST));
-    let failed = Mutex::new(Vec::new());
+    let failures = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let help = || {
         while let Some(suite) = suites.get(next.fetch_add(1, Ordering::Relaxed)) {
             let nice = NICE[usize::from(!suite.is(LONGEST))];
-            run_suite(suite, nice, &failed);
+            run_suite(suite, nice, &failures);
         }
     };
     thread::scope(|scope| {
         for lane in &lanes {
             scope.spawn(|| {
-                lane.iter().for_each(|suite| run_suite(suite, 0, &failed));
+                lane.iter().for_each(|suite| run_suite(suite, 0, &failures));
                 help();
             });
         }
         scope.spawn(help);
         help();
     });
-    let failed = failed.into_inner().unwrap_or_default();
+    let failures = failures.into_inner().unwrap_or_default();
+    for failure in &failures {
+        println!("\n-- failed: {}\n{}", failure.suite, failure.reason);
+    }
+    let failed: Vec<_> = failures.iter().map(|failure| failure.suite.as_str()).collect();
     ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
     process::run(with_settings(cargo().args(["test", "--workspace", "--locked", "--doc"])))
 }
 
-/// Runs a suite at a nice value, and appends its name to those of the failed ones if it fails.
-fn run_suite(suite: &Suite, nice: u32, failed: &Mutex<Vec<String>>) {
+/// Runs a suite at a nice value, and appends its failures to those of the others.
+fn run_suite(suite: &Suite, nice: u32, failures: &Mutex<Vec<Failure>>) {
     let (name, tests) = ALONE;
     let parts = if suite.is(name) {
         &[Tests::Without(tests), Tests::Alone(tests)][..]
@@ -125,11 +130,11 @@ fn run_suite(suite: &Suite, nice: u32, failed: &Mutex<Vec<String>>) {
         &[Tests::All]
     };
     for tests in parts {
-        if let Err(error) = suite.run(*tests, nice) {
-            println!("{error:#}");
-            if let Ok(mut failed) = failed.lock() {
-                failed.push(suite.to_string());
-            }
+        let failure = suite.run(*tests, nice).unwrap_or_else(|error| {
+            Some(Failure { suite: suite.to_string(), reason: format!("{error:#}") })
+        });
+        if let (Some(failure), Ok(mut failures)) = (failure, failures.lock()) {
+            failures.push(failure);
         }
     }
 }
@@ -158,9 +163,9 @@ impl Suite {
         self.package.ends_with(package) && self.target == target
     }
 
-    /// Runs the executable and prints its output in one piece.
+    /// Runs the executable and prints its output in one piece. Returns its failure, if it failed.
     #[expect(clippy::disallowed_methods, reason = "the duration of a suite is printed only")]
-    fn run(&self, tests: Tests, nice: u32) -> anyhow::Result<()> {
+    fn run(&self, tests: Tests, nice: u32) -> anyhow::Result<Option<Failure>> {
         let begun = Instant::now();
         let mut command = program("nice");
         command.args(["-n", &nice.to_string()]).arg(&self.executable);
@@ -168,15 +173,16 @@ impl Suite {
         command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
         let output = with_settings(&mut command).stdin(Stdio::null()).output();
         let output = output.with_context(|| format!("cannot start {self}"))?;
+        let [printed, errors] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
         println!(
-            "\n-- {self}{}: {:.0} s\n{}{}",
+            "\n-- {self}{}: {:.0} s\n{}{errors}",
             if matches!(tests, Tests::Alone(_)) { ", alone" } else { "" },
             begun.elapsed().as_secs_f64(),
-            String::from_utf8_lossy(&output.stdout).trim_start(),
-            String::from_utf8_lossy(&output.stderr),
+            printed.trim_start(),
         );
-        ensure!(output.status.success(), "{self} failed: {}", output.status);
-        Ok(())
+        let failed = || Failure::new(self.to_string(), &printed, &errors, output.status);
+        Ok((!output.status.success()).then(failed))
     }
 }
 

@@ -12,6 +12,8 @@ mod host;
 mod packets;
 mod real_time_run;
 
+use std::sync::{PoisonError, RwLock};
+
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::check_tun_in_namespace;
 use gridhaul_scenario::units::Duration;
@@ -24,13 +26,17 @@ use crate::compare::{BackendTolerance, compare};
 use crate::observation::Observation;
 
 /// Largest number of trustworthy runs of a case until one agrees with the expectation.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 4;
 
 /// Largest number of runs that are not trustworthy, besides [`ATTEMPTS`].
-const LATE_ATTEMPTS: u32 = 8;
+const LATE_ATTEMPTS: u32 = 12;
 
 /// A run in which a packet was delivered later than this after its time is not trustworthy.
 const MAX_LATENESS: Duration = Duration::from_millis(2);
+
+/// First runs of cases share this lock; a repetition has it alone, because cases that run at the
+/// same time delay each other.
+static TURN: RwLock<()> = RwLock::new(());
 
 /// Runs the TCP of the Linux kernel.
 pub struct KernelBackend;
@@ -51,12 +57,18 @@ impl CaseBackend for KernelBackend {
     /// The behaviour of the kernel is deterministic. A difference that does not recur is caused by
     /// a busy machine: [`Observation::late`] shows lateness of this process, but not of the
     /// kernel's timers. A run in which this process was late says nothing about the kernel, and is
-    /// repeated more often.
+    /// repeated more often. Repetitions run alone.
     fn check(&self, case: &Case) -> Result<(), String> {
         let case = self.adapt_case(case);
         let (mut differed, mut late) = (0, 0);
         loop {
-            let observation = self.run(&case)?;
+            let observation = if differed + late == 0 {
+                let _shared = TURN.read().unwrap_or_else(PoisonError::into_inner);
+                self.run(&case)?
+            } else {
+                let _alone = TURN.write().unwrap_or_else(PoisonError::into_inner);
+                self.run(&case)?
+            };
             let Err(difference) = compare(&case, &observation, &self.tolerance()) else {
                 return Ok(());
             };
