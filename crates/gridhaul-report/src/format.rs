@@ -1,6 +1,6 @@
 //! Formatting of numbers: four significant digits, unit prefixes, confidence intervals.
 
-use gridhaul_scenario::answer::Estimate;
+use gridhaul_scenario::answer::{Estimate, Metric};
 
 /// Placeholder for an unknown value.
 pub const UNKNOWN: &str = "–";
@@ -252,7 +252,8 @@ pub(crate) fn superscript(exponent: i32) -> String {
 
 /// Name and unit of the quantity in a column named `<quantity>_<unit>`.
 pub(crate) fn column(name: &str) -> (String, &'static str) {
-    if let Ok(metric) = name.parse::<gridhaul_scenario::answer::Metric>() {
+    // Parsing a name that is no metric would search for similar names.
+    if let Some(metric) = Metric::ALL.iter().find(|metric| metric.info().column == name) {
         return (metric.info().heading.to_owned(), metric.info().unit);
     }
     let units = [

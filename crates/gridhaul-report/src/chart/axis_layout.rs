@@ -27,6 +27,27 @@ pub(super) fn values_with_intervals(
     ends.collect()
 }
 
+/// The smallest and the largest of many values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    low: f64,
+    high: f64,
+}
+
+impl Extent {
+    pub(super) const EMPTY: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
+
+    pub(super) const fn add(&mut self, value: f64) {
+        self.low = if value < self.low { value } else { self.low };
+        self.high = if value > self.high { value } else { self.high };
+    }
+
+    /// Both values, or none.
+    pub(super) fn ends(self) -> Vec<f64> {
+        if self.low > self.high { Vec::new() } else { vec![self.low, self.high] }
+    }
+}
+
 /// Fit of an axis around its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {

@@ -21,10 +21,10 @@ pub(super) fn decimate(
             gap = true;
             continue;
         };
-        let index = x.floor();
         match &mut column {
-            Some(open) if open.index == index => open.add((x, y)),
+            Some(open) if open.contains(x) => open.add((x, y)),
             _ => {
+                let index = x.floor();
                 let before = column.take();
                 if let Some(open) = &before {
                     open.write(&mut out);
@@ -62,6 +62,10 @@ impl Column {
         Self { index, extremes: Extremes::new(point) }
     }
 
+    fn contains(&self, x: f64) -> bool {
+        (self.index..self.index + 1.0).contains(&x)
+    }
+
     fn add(&mut self, point: (f64, f64)) {
         self.extremes.add(point);
     }
@@ -97,10 +101,10 @@ impl Extremes {
 
     /// At most four points, in the order in which they were added.
     pub(crate) fn points(&self) -> impl Iterator<Item = (f64, f64)> {
-        let mut kept = [self.first, self.low, self.high, self.last];
-        kept.sort_by_key(|(number, _)| *number);
+        let Self { first, low, high, last } = *self;
+        let (second, third) = if low.0 < high.0 { (low, high) } else { (high, low) };
         let mut before = None;
-        kept.into_iter().filter_map(move |(number, point)| {
+        [first, second, third, last].into_iter().filter_map(move |(number, point)| {
             (before.replace(number) != Some(number)).then_some(point)
         })
     }

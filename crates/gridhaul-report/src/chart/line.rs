@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path};
 
 use super::Axis;
-use super::axis_layout::{self, AxisLayout, Fit};
+use super::axis_layout::{self, AxisLayout, Extent, Fit};
 use super::decimate::{Pixel, decimate};
 use super::drawing::Drawing;
 use super::frame::Frame;
@@ -165,15 +165,22 @@ impl LineChart {
         frame.finish(parts, 48.0, &about)
     }
 
-    /// The values that the axes must include: positions, and values with their intervals.
+    /// The values that determine the axes: the extremes of positions, the values with their
+    /// intervals, and the references.
     fn values(&self, series: &[LineSeries]) -> (Vec<f64>, Vec<f64>) {
-        let (mut xs, mut ys) = (Vec::new(), Vec::new());
+        let (mut xs, mut ys) = (Extent::EMPTY, Extent::EMPTY);
+        // Recorded series have many points, and no intervals.
+        let mut estimates = Vec::new();
         for point in series.iter().flat_map(|series| &series.points) {
             let Some((x, y)) = self.shown(point) else { continue };
-            xs.push(x);
-            ys.push((y, point.ci95));
+            xs.add(x);
+            ys.add(y);
+            estimates.extend(point.ci95.map(|half| (y, Some(half))));
         }
-        let mut ys = axis_layout::values_with_intervals(ys);
+        let (mut xs, mut ys) = (xs.ends(), ys.ends());
+        // The extremes, without intervals of their own, decide whether a value is negative.
+        estimates.extend(ys.iter().map(|value| (*value, None)));
+        ys = axis_layout::values_with_intervals(estimates);
         for reference in &self.references {
             match reference {
                 Reference::X(at, _) => xs.push(*at),

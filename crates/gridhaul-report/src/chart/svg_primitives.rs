@@ -1,7 +1,5 @@
 //! SVG primitives: coordinates with fixed decimals, lines, text and its width.
 
-use std::fmt::Write;
-
 use svg::node::element::{Group, Line, Path, Text, Title};
 
 use super::style::{COLOURS, SERIES_MAX};
@@ -12,9 +10,47 @@ pub(super) const FONT: f64 = 12.0;
 /// Formats a coordinate with two decimals, which exceeds the resolution of screens and is
 /// deterministic.
 pub(super) fn px(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".into() } else { text.to_owned() }
+    let mut text = String::new();
+    push_px(&mut text, value);
+    text
+}
+
+/// Coordinates below this limit are formatted by multiplication.
+const HUNDREDTHS_MAX: f64 = 1e8;
+
+/// Appends a coordinate as [`px`] formats it.
+fn push_px(text: &mut String, value: f64) {
+    let hundredths = value.abs() * 100.0;
+    let whole = hundredths as u32;
+    let part = hundredths - f64::from(whole);
+    // The product has an error of 1e-8 at most: near one half, only all its digits decide.
+    let is_certain = hundredths < HUNDREDTHS_MAX && (part - 0.5).abs() > 1e-6;
+    if !is_certain {
+        let exact = format!("{value:.2}");
+        let exact = exact.trim_end_matches('0').trim_end_matches('.');
+        *text += if exact == "-0" { "0" } else { exact };
+        return;
+    }
+    let rounded = whole + u32::from(part > 0.5);
+    if value < 0.0 && rounded > 0 {
+        text.push('-');
+    }
+    let digit = |divisor: u32| char::from(b'0' + (rounded / divisor % 10) as u8);
+    let mut divisor = 100;
+    while rounded / divisor >= 10 {
+        divisor *= 10;
+    }
+    while divisor >= 100 {
+        text.push(digit(divisor));
+        divisor /= 10;
+    }
+    if !rounded.is_multiple_of(100) {
+        text.push('.');
+        text.push(digit(10));
+        if !rounded.is_multiple_of(10) {
+            text.push(digit(1));
+        }
+    }
 }
 
 /// A group in the colour of a role (`ink`, `weak`, `grid`).
@@ -59,7 +95,10 @@ pub(super) fn open_path(data: String) -> Path {
 
 /// Adds a point to the data of a path.
 pub(super) fn path_to(data: &mut String, command: char, x: f64, y: f64) {
-    let _ = write!(data, "{command}{} {}", px(x), px(y));
+    data.push(command);
+    push_px(data, x);
+    data.push(' ');
+    push_px(data, y);
 }
 
 /// Estimated width of a text in the sans-serif fonts of the charts, an upper bound.
@@ -131,5 +170,52 @@ fn em(c: char) -> f64 {
         ' '..='~' => 0.56,
         '\u{80}'..='\u{2fff}' => 0.6,
         _ => 1.05,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A coordinate formatted with all its digits.
+    fn exact(value: f64) -> String {
+        let text = format!("{value:.2}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        if text == "-0" { "0".into() } else { text.to_owned() }
+    }
+
+    #[test]
+    fn coordinates_have_at_most_two_decimals() {
+        let cases = [
+            (0.0, "0"),
+            (-0.004, "0"),
+            (-0.006, "-0.01"),
+            (12.0, "12"),
+            (9.999, "10"),
+            (99.996, "100"),
+            (480.5, "480.5"),
+            (480.05, "480.05"),
+            (-1234.567, "-1234.57"),
+            (1e7, "10000000"),
+            (f64::NAN, "NaN"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(px(value), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn coordinates_are_rounded_correctly(value in -2e6..2e6, sixteenths in -8000..8000_i32) {
+            prop_assert_eq!(px(value), exact(value));
+            // Numbers whose hundredths end in one half, and numbers next to them.
+            let tie = f64::from(sixteenths) / 16.0;
+            for near in [tie, tie.next_up(), tie.next_down()] {
+                prop_assert_eq!(px(near), exact(near));
+            }
+            let half = (value.round() + 0.5) / 100.0;
+            prop_assert_eq!(px(half), exact(half));
+        }
     }
 }

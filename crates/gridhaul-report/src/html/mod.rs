@@ -3,6 +3,7 @@
 mod delay_distribution;
 mod description;
 mod page;
+mod recorded_lines;
 mod single_point;
 mod sweep;
 mod table;

@@ -1,15 +1,11 @@
 //! Charts of recorded time series.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::ops::Range;
-
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
-use indexmap::IndexSet;
+use gridhaul_scenario::answer::Series;
+use indexmap::{IndexMap, IndexSet};
 
+use super::recorded_lines::{is_key, recorded_lines};
 use super::{NamedChart, capital, slug};
-use crate::chart::decimate::Extremes;
 use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
 use crate::format::column;
 use crate::parameter_label::PointLabels;
@@ -55,10 +51,22 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
     quantities.retain(|(table, quantity)| {
         !follows(table, quantity, TOGETHER) && !follows(table, quantity, REDUNDANT)
     });
+    let mut tables: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for (table, quantity) in &quantities {
+        let of_table = tables.entry(table).or_default();
+        of_table.push(quantity);
+        of_table.extend((*quantity == TOGETHER.0).then_some(TOGETHER.1));
+    }
+    let mut found: IndexMap<(&str, &str), Vec<Line>> = IndexMap::new();
+    for (table, of_table) in &tables {
+        let lines = lines(answers, names, table, of_table);
+        found.extend(of_table.iter().map(|quantity| (*table, *quantity)).zip(lines));
+    }
+    let mut take = |table, quantity| found.get_mut(&(table, quantity)).map(std::mem::take);
     let charts = quantities.into_iter().map(|(table, quantity)| {
-        let mut lines = lines(answers, names, table, quantity);
+        let mut lines = take(table, quantity).unwrap_or_default();
         if quantity == TOGETHER.0 {
-            lines.extend(self::lines(answers, names, table, TOGETHER.1));
+            lines.extend(take(table, TOGETHER.1).unwrap_or_default());
         }
         draw(lines, table, quantity)
     });
@@ -83,7 +91,8 @@ pub(super) fn chart_of(
 ) -> Option<Chart> {
     let has = |series: &&Series| series.columns.iter().any(|column| column.name == quantity);
     let (table, _) = table_and_point(answer.series.iter().find(has)?, answer);
-    let mut lines = lines(&[(String::new(), answer)], names, table, quantity);
+    let lines = lines(&[(String::new(), answer)], names, table, &[quantity]);
+    let mut lines: Vec<Line> = lines.into_iter().flatten().collect();
     lines.retain(|line| line.parts[3..].iter().any(|part| part == of));
     let (heading, unit) = column(quantity);
     let y = Axis::new(heading, unit).including(0.0);
@@ -106,9 +115,14 @@ fn table_and_point<'a>(series: &'a Series, answer: &Answer) -> (&'a str, Option<
     found.map_or((series.name.as_str(), None), |(table, point)| (table, Some(point)))
 }
 
-/// The lines of a quantity that was recorded and is not always zero.
-fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &str) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+/// The lines of each of some quantities of a table, if they were recorded and are not always zero.
+fn lines(
+    answers: &[(String, &Answer)],
+    names: &[String],
+    of: &str,
+    quantities: &[&str],
+) -> Vec<Vec<Line>> {
+    let mut lines: Vec<Vec<Line>> = quantities.iter().map(|_| Vec::new()).collect();
     for (label, answer) in answers {
         let labels = PointLabels::new(&answer.points);
         for series in &answer.series {
@@ -119,12 +133,21 @@ fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &s
             let point =
                 point.map(|index| names.get(index).cloned().unwrap_or_else(|| labels.of(index)));
             let label = if answers.len() > 1 { label.as_str() } else { "" };
-            let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];
+            let first = [label.to_owned(), point.unwrap_or_default()];
             // A read error is reported when the same rows are written to the results folder.
-            lines.extend(split(series, quantity, &parts).unwrap_or_default());
+            let recorded = recorded_lines(series, quantities).unwrap_or_default();
+            for ((lines, quantity), recorded) in lines.iter_mut().zip(quantities).zip(recorded) {
+                let first = first.iter().cloned().chain([column(quantity).0]);
+                lines.extend(recorded.into_iter().map(|line| Line {
+                    parts: first.clone().chain(line.keys).collect(),
+                    points: line.points,
+                }));
+            }
         }
     }
-    lines.retain(|line| line.points.iter().any(|point| point.y.is_finite() && point.y != 0.0));
+    for lines in &mut lines {
+        lines.retain(|line| line.points.iter().any(|point| point.y.is_finite() && point.y != 0.0));
+    }
     lines
 }
 
@@ -182,189 +205,4 @@ fn chart(mut lines: Vec<Line>, table: &str, quantity: &str, note: &str) -> Named
         })
         .collect();
     NamedChart { name, section: "Over time".to_owned(), chart: chart.into() }
-}
-
-/// The lines of a quantity in a table: one for each combination of keys.
-fn split(series: &Series, quantity: &str, parts: &[String]) -> io::Result<Vec<Line>> {
-    let columns = &series.columns;
-    let Some(values) = columns.iter().position(|column| column.name == quantity) else {
-        return Ok(Vec::new());
-    };
-    let keys = (1..columns.len()).filter(|&column| is_key(&columns[column]));
-    let selected: Vec<usize> = [0, values].into_iter().chain(keys).collect();
-    let bucket = bucket(series)?;
-    let mut index: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-    let mut lines: Vec<(Vec<String>, ThinnedPoints)> = Vec::new();
-    // Of the current row; reused for all rows.
-    let mut key: Vec<u64> = Vec::new();
-    for rows in parts_of(series) {
-        let columns = series.selected(&selected, rows.clone())?;
-        let [times, values, keys @ ..] = &columns[..] else { return Ok(Vec::new()) };
-        for row in 0..rows.len() {
-            key.clear();
-            key.extend(keys.iter().map(|key| code(key, row)));
-            let line = index.get(&key).copied().unwrap_or_else(|| {
-                let words = keys.iter().map(|key| word(key, row));
-                let parts = parts.iter().cloned().chain(words).collect();
-                lines.push((parts, ThinnedPoints::new(bucket)));
-                index.insert(key.clone(), lines.len() - 1);
-                lines.len() - 1
-            });
-            let (x, y) = (number(times, row), number(values, row));
-            lines[line].1.push(DataPoint { x, y, ci95: None });
-        }
-    }
-    let lines = lines.into_iter().map(|(parts, points)| Line { parts, points: points.finish() });
-    Ok(lines.collect())
-}
-
-/// Rows that are in memory at once.
-const ROWS_READ: usize = 1 << 16;
-
-fn parts_of(series: &Series) -> impl Iterator<Item = Range<usize>> {
-    let count = series.row_count();
-    (0..count).step_by(ROWS_READ).map(move |start| start..count.min(start + ROWS_READ))
-}
-
-/// Points of a line with more rows are thinned out while they are read. A chart has less than a
-/// thousand columns of pixels.
-const POINTS_MAX: usize = 1 << 16;
-const BUCKETS: f64 = 8192.0;
-
-/// Width in seconds of the buckets of a long table; `None` for a table that is drawn as it is.
-fn bucket(series: &Series) -> io::Result<Option<f64>> {
-    if series.row_count() <= POINTS_MAX {
-        return Ok(None);
-    }
-    let mut end = 0.0_f64;
-    for rows in parts_of(series) {
-        let ColumnData::Real(times) = series.values(0, rows)? else { return Ok(None) };
-        end = times.into_iter().fold(end, f64::max);
-    }
-    Ok(Some(end / BUCKETS))
-}
-
-/// The points of a line: all, or those of each bucket of time that determine its look.
-struct ThinnedPoints {
-    bucket: Option<f64>,
-    points: Vec<DataPoint>,
-    /// The buckets before and after the current one.
-    others: BTreeMap<u64, Extremes>,
-    /// The bucket of the last point: most points follow in the order of time.
-    current: Option<(u64, Extremes)>,
-}
-
-impl ThinnedPoints {
-    const fn new(bucket: Option<f64>) -> Self {
-        Self { bucket, points: Vec::new(), others: BTreeMap::new(), current: None }
-    }
-
-    fn push(&mut self, point: DataPoint) {
-        // A value that is not known is a gap, which stays.
-        let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
-            return self.points.push(point);
-        };
-        let number = (point.x / bucket) as u64;
-        match &mut self.current {
-            Some((current, extremes)) if *current == number => extremes.add((point.x, point.y)),
-            _ => self.open(number, point),
-        }
-    }
-
-    /// Adds a point to a bucket that is not the current one.
-    fn open(&mut self, number: u64, DataPoint { x, y, .. }: DataPoint) {
-        self.others.extend(self.current.take());
-        let extremes = match self.others.remove(&number) {
-            Some(mut extremes) => {
-                extremes.add((x, y));
-                extremes
-            }
-            None => Extremes::new((x, y)),
-        };
-        self.current = Some((number, extremes));
-    }
-
-    /// The points in the order of time: messages are recorded in the order of arrival, with the
-    /// time of their submission.
-    fn finish(self) -> Vec<DataPoint> {
-        let Self { mut points, mut others, current, .. } = self;
-        others.extend(current);
-        for bucket in others.values() {
-            points.extend(bucket.points().map(|(x, y)| DataPoint { x, y, ci95: None }));
-        }
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        points
-    }
-}
-
-/// Whether a column identifies rows: text, and these numbers.
-fn is_key(column: &SeriesColumn) -> bool {
-    matches!(column.kind, ColumnKind::Text(_))
-        || matches!(column.name.as_str(), "point" | "replication" | "run")
-}
-
-fn number(data: &ColumnData, row: usize) -> f64 {
-    match data {
-        ColumnData::Real(rows) => rows[row],
-        ColumnData::Whole(rows) => rows[row] as f64,
-        ColumnData::Text { .. } => f64::NAN,
-    }
-}
-
-fn code(data: &ColumnData, row: usize) -> u64 {
-    match data {
-        ColumnData::Real(rows) => rows[row].to_bits(),
-        ColumnData::Whole(rows) => rows[row],
-        ColumnData::Text { rows, .. } => u64::from(rows[row]),
-    }
-}
-
-fn word(data: &ColumnData, row: usize) -> String {
-    match data {
-        ColumnData::Text { words, rows } => words[rows[row] as usize].clone(),
-        data => code(data, row).to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gridhaul_scenario::answer::Column;
-
-    fn saw(rows: usize) -> Series {
-        let real = |name: &str, value: &dyn Fn(usize) -> f64| Column {
-            name: name.into(),
-            data: ColumnData::Real((0..rows).map(value).collect()),
-        };
-        let flow = ColumnData::Text { words: vec!["up".into()], rows: vec![0; rows] };
-        let columns = vec![
-            real("time_s", &|row| row as f64 / 1000.0),
-            Column { name: "flow".into(), data: flow },
-            real("cwnd_byte", &|row| if row == 77_777 { 1e6 } else { (row % 1000) as f64 }),
-        ];
-        Series::from_columns("windows", columns)
-    }
-
-    #[test]
-    fn a_bucket_that_is_entered_again_keeps_its_extremes() {
-        let mut points = ThinnedPoints::new(Some(1.0));
-        // Messages are recorded in the order of arrival. (0.25, 6.0) is no extreme.
-        let recorded =
-            [(0.1, 5.0), (1.1, 1.0), (0.2, 9.0), (0.25, 6.0), (1.2, 2.0), (0.3, 1.0), (0.4, 4.0)];
-        recorded.into_iter().for_each(|point| points.push(point.into()));
-        let kept: Vec<_> = points.finish().into_iter().map(|point| (point.x, point.y)).collect();
-        assert_eq!(kept, [(0.1, 5.0), (0.2, 9.0), (0.3, 1.0), (0.4, 4.0), (1.1, 1.0), (1.2, 2.0)]);
-    }
-
-    #[test]
-    fn a_long_line_keeps_its_extremes_with_few_points() {
-        let all = split(&saw(1000), "cwnd_byte", &[]).unwrap();
-        assert_eq!(all[0].points.len(), 1000);
-        let lines = split(&saw(200_000), "cwnd_byte", &[]).unwrap();
-        let points = &lines[0].points;
-        assert!(points.len() <= 4 * (BUCKETS as usize + 1), "{}", points.len());
-        assert!(points.iter().any(|point| point.x == 77.777 && point.y == 1e6));
-        assert_eq!((points[0].x, points[points.len() - 1].x), (0.0, 199.999));
-        assert!(points.is_sorted_by(|a, b| a.x <= b.x));
-    }
 }

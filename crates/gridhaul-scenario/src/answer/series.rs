@@ -345,13 +345,10 @@ impl Series {
         for start in rows.clone().step_by(ROWS_READ) {
             let chunk = &mut chunk[..ROWS_READ.min(rows.end - start) * width];
             self.rows.read_at((start * width) as u64, chunk)?;
+            let (words, _) = chunk.as_chunks::<WORD>();
             for (index, column) in indices.iter().zip(&mut columns) {
-                let word = |row: &[u8]| {
-                    let mut bytes = [0; WORD];
-                    bytes.copy_from_slice(&row[index * WORD..][..WORD]);
-                    u64::from_le_bytes(bytes)
-                };
-                column.extend(chunk.chunks_exact(width).map(word));
+                let rows = words.chunks_exact(width / WORD);
+                column.extend(rows.map(|row| u64::from_le_bytes(row[*index])));
             }
         }
         Ok(columns)
