@@ -71,7 +71,13 @@ impl Alterations {
 
     /// An end delivers a message that ends at this position of the stream. Returns whether any byte
     /// of the message is altered.
+    #[inline]
     pub(crate) fn take_delivered(&mut self, to: EndId, end: u64) -> bool {
+        !self.received.is_empty() && self.take_altered(to, end)
+    }
+
+    #[cold]
+    fn take_altered(&mut self, to: EndId, end: u64) -> bool {
         let Some(ranges) = self.received.get_mut(&to.index()) else { return false };
         // The ranges of earlier messages have been removed.
         let is_altered = ranges.iter().any(|range| range.start < end);

@@ -66,6 +66,28 @@ impl Flow {
         Some((arrival, app.next_deadline()))
     }
 
+    /// Whether the application only writes messages, which [`Self::pop_delivered`] returns.
+    #[inline]
+    pub(crate) fn has_outbox(&self) -> bool {
+        self.app.as_ref().is_some_and(|app| app.outbox().is_some())
+    }
+
+    /// Whether the `to` end has the payload for which its application waits.
+    #[inline]
+    pub(crate) fn has_payload_ready(&self) -> bool {
+        matches!(&self.ends, Ends::Tcp([_, to]) if to.receiver().delivered() >= self.notify_at)
+    }
+
+    /// [`Self::poll_delivered`] at the `to` end of an application that only writes messages.
+    #[inline]
+    pub(crate) fn pop_delivered(&mut self, in_flight: &mut InFlightMessages) -> Option<Delivered> {
+        let (Ends::Tcp([_, to]), Some(app)) = (&self.ends, &mut self.app) else { return None };
+        let outbox = app.outbox_mut()?;
+        let delivered = outbox.pop(to.receiver().delivered(), in_flight);
+        self.notify_at = outbox.watch(in_flight);
+        delivered
+    }
+
     /// An end has received the payload for which its application waits. Returns a message that is
     /// now complete.
     pub(crate) fn poll_delivered(

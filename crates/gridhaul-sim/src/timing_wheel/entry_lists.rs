@@ -47,7 +47,19 @@ impl EntryLists {
         self.push_to_new_block(list, entry);
     }
 
-    /// Removes some entries of a list; `None` if the list is empty.
+    /// Moves the entries of a list to the end of `target`.
+    #[inline]
+    pub(super) fn drain_to(&mut self, list: usize, target: &mut Vec<u128>) {
+        let mut next = std::mem::replace(&mut self.first[list], NO_BLOCK);
+        while let Some(block) = self.blocks.get_mut(next as usize) {
+            target.extend_from_slice(&block.entries[..block.len as usize]);
+            let removed = next;
+            next = std::mem::replace(&mut block.next, self.free);
+            self.free = removed;
+        }
+    }
+
+    /// Removes some entries of a list, which may then get new ones; `None` if the list is empty.
     #[inline]
     pub(super) fn take_block(&mut self, list: usize) -> Option<RemovedBlock> {
         let first = self.first[list];
@@ -106,5 +118,11 @@ mod tests {
         }
         // Two lists of 50 entries need four blocks each.
         assert_eq!(lists.blocks.len(), 8);
+        (0..40).for_each(|entry| lists.push(1, entry));
+        let mut drained = vec![40];
+        lists.drain_to(1, &mut drained);
+        drained.sort_unstable();
+        assert_eq!(drained, (0..=40).collect::<Vec<_>>());
+        assert_eq!((take(&mut lists, 1), lists.blocks.len()), (Vec::new(), 8));
     }
 }

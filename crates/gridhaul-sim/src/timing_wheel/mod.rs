@@ -22,6 +22,11 @@ pub(crate) struct TimingWheel {
     sorted: Vec<u128>,
     /// The entries that were added after `horizon` had passed their times.
     added: Heap,
+    /// The first entry before `horizon`, unless `is_stale`.
+    first: u128,
+    /// Whether `first` has to be determined again: it was removed, there is none, or an entry was
+    /// added.
+    is_stale: bool,
     /// No entry is before this time. Most events are those of links before it.
     earliest: Instant,
     /// First tick whose entries are in slots.
@@ -51,6 +56,8 @@ impl TimingWheel {
         Self {
             sorted: Vec::new(),
             added: Heap::default(),
+            first: NOTHING,
+            is_stale: true,
             earliest: Instant::ZERO,
             horizon: 0,
             slots: EntryLists::new(LEVELS * SLOTS),
@@ -68,43 +75,48 @@ impl TimingWheel {
     /// [`NOTHING`].
     #[inline]
     pub(crate) fn first_until(&mut self, limit: Instant) -> u128 {
-        if self.is_after(limit) { NOTHING } else { self.find_first(limit) }
+        if self.is_after(limit) {
+            return NOTHING;
+        }
+        if self.is_stale {
+            self.find_first(limit);
+        }
+        self.first
     }
 
     #[inline(never)]
-    fn find_first(&mut self, limit: Instant) -> u128 {
-        let mut first = self.added.first().min(self.first_sorted());
-        if first == NOTHING && self.horizon <= tick(limit) {
-            first = self.advance(limit);
+    fn find_first(&mut self, limit: Instant) {
+        self.first = self.added.first().min(self.first_sorted());
+        if self.first == NOTHING {
+            self.advance(limit);
         }
-        self.earliest = if first == NOTHING {
-            Instant::from_nanos(self.horizon.saturating_mul(1 << TICK_SHIFT))
-        } else {
-            time(first)
-        };
-        first
+        self.is_stale = self.first == NOTHING;
+        self.earliest = if self.is_stale { begin_of_tick(self.horizon) } else { time(self.first) };
     }
 
     /// Removes the entry that [`first_until`](Self::first_until) has just returned.
     #[inline]
     pub(crate) fn take_first(&mut self) {
         // Entries differ at least in their sequence numbers.
-        if self.first_sorted() < self.added.first() {
+        if self.first_sorted() == self.first {
             self.sorted.pop();
         } else {
             self.added.take_first();
         }
+        self.is_stale = true;
     }
 
     /// Adds an entry of any time, also of one that has passed.
     #[inline]
     pub(crate) fn push(&mut self, entry: u128) {
-        self.earliest = self.earliest.min(time(entry));
-        if tick_of(entry) < self.horizon {
-            self.added.push(entry);
-        } else {
-            self.push_to_slot(entry);
+        let tick = tick_of(entry);
+        if tick >= self.horizon {
+            self.push_to_slot(tick, entry);
+            return;
         }
+        self.earliest = self.earliest.min(time(entry));
+        self.is_stale = true;
+        self.added.push(entry);
     }
 
     #[inline]
@@ -112,8 +124,7 @@ impl TimingWheel {
         self.sorted.last().copied().unwrap_or(NOTHING)
     }
 
-    fn push_to_slot(&mut self, entry: u128) {
-        let tick = tick_of(entry);
+    fn push_to_slot(&mut self, tick: u64, entry: u128) {
         let level = (tick ^ self.horizon).checked_ilog2().unwrap_or(0) / DIGIT_BITS;
         let (level, slot) = (level as usize, digit(tick, level));
         self.occupied[level] |= 1 << slot;
@@ -121,33 +132,35 @@ impl TimingWheel {
     }
 
     /// Without entries before `horizon`: sorts those of the next tick, if that tick begins at or
-    /// before `limit`. Returns the first of them.
+    /// before `limit`. Sets `first` to the first of them.
     ///
     /// Otherwise, `horizon` moves a few ticks beyond `limit`. Entries that are added before it go
     /// to the heap, which is slow if they are many.
-    fn advance(&mut self, limit: Instant) -> u128 {
+    #[inline(never)]
+    fn advance(&mut self, limit: Instant) {
         let last = tick(limit);
+        if self.horizon > last {
+            return;
+        }
         while let Some(begin) = self.first_occupied() {
             if begin > last {
                 self.move_horizon(begin.min(last + TICKS_AHEAD));
-                return NOTHING;
+                return;
             }
             self.move_horizon(begin);
             let slot = digit(begin, 0);
             if self.occupied[0] & 1 << slot != 0 {
                 self.occupied[0] &= !(1 << slot);
-                while let Some(block) = self.slots.take_block(slot) {
-                    self.sorted.extend_from_slice(block.entries());
-                }
+                self.slots.drain_to(slot, &mut self.sorted);
                 self.sorted.sort_unstable_by_key(|&entry| Reverse(entry));
                 self.move_horizon(begin + 1);
-                return self.first_sorted();
+                self.first = self.first_sorted();
+                return;
             }
         }
         if limit != Instant::NEVER {
             self.move_horizon(last + TICKS_AHEAD);
         }
-        NOTHING
     }
 
     /// The first tick of the first slot with entries.
@@ -161,18 +174,29 @@ impl TimingWheel {
 
     /// Moves `horizon` to a tick that is not after the first slot with entries, and the entries of
     /// the slots that begin there to the levels below.
+    #[inline]
     fn move_horizon(&mut self, to: u64) {
         self.horizon = to;
-        for level in 1..LEVELS as u32 {
-            if to.trailing_zeros() < level * DIGIT_BITS {
-                return;
-            }
-            let slot = digit(to, level);
+        if to.is_multiple_of(SLOTS as u64) {
+            self.divide_slots();
+        }
+    }
+
+    /// Moves the entries of the slots above the first level that begin at `horizon` to the levels
+    /// below.
+    #[inline(never)]
+    fn divide_slots(&mut self) {
+        let levels = (self.horizon.trailing_zeros() / DIGIT_BITS + 1).min(LEVELS as u32);
+        for level in 1..levels {
+            let slot = digit(self.horizon, level);
             let level = level as usize;
-            if self.occupied[level] & 1 << slot != 0 {
-                self.occupied[level] &= !(1 << slot);
-                while let Some(block) = self.slots.take_block(level * SLOTS + slot) {
-                    block.entries().iter().for_each(|&entry| self.push_to_slot(entry));
+            if self.occupied[level] & 1 << slot == 0 {
+                continue;
+            }
+            self.occupied[level] &= !(1 << slot);
+            while let Some(block) = self.slots.take_block(level * SLOTS + slot) {
+                for &entry in block.entries() {
+                    self.push_to_slot(tick_of(entry), entry);
                 }
             }
         }
@@ -182,6 +206,11 @@ impl TimingWheel {
 #[inline]
 const fn time(entry: u128) -> Instant {
     Instant::from_nanos((entry >> u64::BITS) as u64)
+}
+
+#[inline]
+const fn begin_of_tick(tick: u64) -> Instant {
+    Instant::from_nanos(tick.saturating_mul(1 << TICK_SHIFT))
 }
 
 #[inline]

@@ -171,25 +171,53 @@ impl World {
     }
 
     /// Payload for which an application waits, or a SYN-ACK, has arrived at an end.
-    #[cold]
+    #[inline(never)]
     pub(super) fn on_received(&mut self, now: Instant, end: EndId, received: Received) {
         let flow_index = end.flow();
-        if received == Received::Managed {
-            self.on_managed(now, flow_index);
-            return;
-        }
-        if received == Received::SynAck {
-            let flow = &self.flows[flow_index as usize];
-            if let Ends::Tcp([client, _]) = &flow.ends {
-                self.counters.handshakes.on_syn_ack(now, flow_index, flow.row, client);
+        match received {
+            Received::Managed => self.on_managed(now, flow_index),
+            Received::SynAck => {
+                let flow = &self.flows[flow_index as usize];
+                if let Ends::Tcp([client, _]) = &flow.ends {
+                    self.counters.handshakes.on_syn_ack(now, flow_index, flow.row, client);
+                }
             }
-            return;
+            // An upstream connection has no application: its messages belong to those of the
+            // members.
+            Received::PayloadReady if self.aggregators.upstream_index(flow_index).is_some() => {
+                self.on_delivered(now, flow_index);
+            }
+            Received::PayloadReady if self.flows[flow_index as usize].has_outbox() => {
+                self.on_one_way_payload(now, flow_index);
+            }
+            Received::PayloadReady => self.on_payload(now, end),
+            Received::Other => {}
         }
-        // An upstream connection has no application: its messages belong to those of the members.
-        if self.aggregators.upstream_index(flow_index).is_some() {
-            self.on_delivered(now, flow_index);
-            return;
+    }
+
+    /// Payload has arrived at the `to` end, whose application does not respond: its deadline stays
+    /// the same.
+    #[inline]
+    fn on_one_way_payload(&mut self, now: Instant, flow_index: u32) {
+        let to = EndId::of(flow_index, FlowEnd::To);
+        loop {
+            let flow = &mut self.flows[flow_index as usize];
+            let row = flow.row;
+            let Some(message) = flow.pop_delivered(&mut self.in_flight) else { return };
+            let is_last = !flow.has_payload_ready();
+            let is_altered = self.alterations.take_delivered(to, message.id);
+            let message = ArrivedMessage { row, flow: flow_index, ready: message.at, is_altered };
+            self.on_message(now, &message);
+            if is_last {
+                return;
+            }
         }
+    }
+
+    /// Payload has arrived for which an application waits.
+    #[cold]
+    fn on_payload(&mut self, now: Instant, end: EndId) {
+        let flow_index = end.flow();
         let side = if end.is_from() { FlowEnd::From } else { FlowEnd::To };
         loop {
             let flow = &mut self.flows[flow_index as usize];
