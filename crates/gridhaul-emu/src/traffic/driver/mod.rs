@@ -1,5 +1,6 @@
 //! The loop of all applications: timers when they expire, sockets when they are ready.
 
+mod clock;
 mod forward;
 mod member;
 mod observe;
@@ -18,6 +19,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
+use self::clock::ApplicationClock;
 use self::forward::Subscription;
 use self::member::Member;
 use self::observe::classification_interval;
@@ -121,11 +123,12 @@ impl Traffic<'_> {
             if now >= end || stop() {
                 break;
             }
-            self.act(clock)?;
+            let applications = ApplicationClock::new(clock, end);
+            self.act(applications.now())?;
             let limit = if warm { end } else { warmup };
             let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
             let due = next.min(limit).min(sample_at).min(classifications_at);
-            self.wait(clock, wakeups.announce(Thread::Traffic, due, now))?;
+            self.wait(applications, wakeups.announce(Thread::Traffic, due, now))?;
         }
         self.read_counters(1);
         self.read_classifications(end);
@@ -154,8 +157,7 @@ impl Traffic<'_> {
     }
 
     /// Serves all members and traces that are due.
-    fn act(&mut self, clock: Clock) -> Result<(), RunError> {
-        let now = clock.now();
+    fn act(&mut self, now: Instant) -> Result<(), RunError> {
         while let Some(&Reverse((at, number))) = self.due.peek() {
             if at > now {
                 break;
@@ -269,7 +271,7 @@ impl Traffic<'_> {
     }
 
     /// Waits until `due` or until a socket is ready, and serves the sockets.
-    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), EmulationError> {
+    fn wait(&mut self, clock: ApplicationClock, due: Instant) -> Result<(), EmulationError> {
         for event in self.poll.wait::<256>(clock.until(due))? {
             let number = event.data.u64();
             if number >= LISTENER {
@@ -282,7 +284,7 @@ impl Traffic<'_> {
     }
 
     /// Accepts the pending connections at the `to` end of a flow.
-    fn accept(&mut self, flow: usize, clock: Clock) -> Result<(), EmulationError> {
+    fn accept(&mut self, flow: usize, clock: ApplicationClock) -> Result<(), EmulationError> {
         let Some(listener) = self.listeners[flow].take() else { return Ok(()) };
         loop {
             match listener.accept() {
@@ -318,7 +320,7 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    fn serve(&mut self, index: usize, end: usize, flags: EventFlags, clock: Clock) {
+    fn serve(&mut self, index: usize, end: usize, flags: EventFlags, clock: ApplicationClock) {
         let scratch = &mut self.scratch[..];
         let mut woken = false;
         match &mut self.members[index] {
