@@ -26,6 +26,8 @@ pub(crate) struct Network {
 pub(crate) struct FirstLink<'a> {
     link: u32,
     next: u32,
+    /// Whether the link has neither impairments nor observers.
+    is_plain: bool,
     entry: &'a mut Link,
     detached: &'a mut Packet,
     events: &'a mut Events,
@@ -72,7 +74,8 @@ impl Network {
     pub(crate) fn first_link(&mut self, next: u32) -> FirstLink<'_> {
         let link = self.routes[next as usize];
         let entry = self.links.entry_mut(link);
-        FirstLink { link, next, entry, detached: &mut self.detached, events: &mut self.events }
+        let (detached, events) = (&mut self.detached, &mut self.events);
+        FirstLink { link, next, is_plain: entry.is_plain(), entry, detached, events }
     }
 
     /// Offers the packet that [`FirstLink::segment`] has left detached. Returns false if the queue
@@ -115,9 +118,10 @@ impl FirstLink<'_> {
     /// buffer of the link, if that has no impairments or observers. [`Self::send`] must follow.
     #[inline(always)]
     pub(crate) fn segment(&mut self, now: Instant, to: EndId) -> &mut Segment {
-        let packet = match self.entry.packet_slot(Packet::blank) {
-            Some(slot) => slot,
-            None => &mut *self.detached,
+        let packet = if self.is_plain {
+            self.entry.packet_slot(Packet::blank)
+        } else {
+            &mut *self.detached
         };
         (packet.to, packet.next, packet.sent) = (to, self.next + 1, now);
         packet.segment_mut()
@@ -128,9 +132,9 @@ impl FirstLink<'_> {
     /// [`Network::offer_detached`].
     #[inline(always)]
     pub(crate) fn send(self, now: Instant, bytes: u32) -> Option<bool> {
-        let Self { link, entry, events, .. } = self;
+        let Self { link, is_plain, entry, events, .. } = self;
         let schedule = |deadline| events.schedule_link(link, deadline);
-        entry.offer_slot(now, bytes, schedule).map(|offered| offered.is_ok())
+        is_plain.then(|| entry.offer_slot(now, bytes, schedule))
     }
 }
 

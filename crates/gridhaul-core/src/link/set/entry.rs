@@ -5,7 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::link::medium::MediumAccess;
 use crate::link::{
-    DropReason, LinkAccount, LinkAttack, LinkDirection, LinkPayload, LinkRandomStreams,
+    LinkAccount, LinkAttack, LinkDirection, LinkPayload, LinkRandomStreams,
     PacketTransit,
 };
 
@@ -87,34 +87,32 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
         !self.is_observed && self.direction.is_plain()
     }
 
-    /// The buffer slot of the next packet of a direction that is plain and not observed, with its
-    /// previous content; `None` for other directions. The caller writes the packet and offers it
-    /// with [`offer_slot`](Self::offer_slot). `filler` initialises new memory.
+    /// The buffer slot of the next packet of a direction that [is plain](Self::is_plain), with its
+    /// previous content. The caller writes the packet and offers it with
+    /// [`offer_slot`](Self::offer_slot). `filler` initialises new memory.
     #[inline(always)]
-    pub fn packet_slot(&mut self, filler: impl FnOnce() -> P) -> Option<&mut P> {
-        self.is_plain().then(|| self.direction.next_slot(filler))
+    pub fn packet_slot(&mut self, filler: impl FnOnce() -> P) -> &mut P {
+        self.direction.next_slot(filler)
     }
 
     /// As [`LinkSet::offer`](super::LinkSet::offer), for a packet of `bytes` written to
-    /// [`packet_slot`](Self::packet_slot). `None` if the direction has no such slot.
+    /// [`packet_slot`](Self::packet_slot). Returns whether the queue accepts the packet.
     #[inline(always)]
     pub fn offer_slot(
         &mut self,
         now: Instant,
         bytes: u32,
         schedule: impl FnOnce(Instant),
-    ) -> Option<Result<(), DropReason>> {
-        if !self.is_plain() {
-            return None;
-        }
+    ) -> bool {
+        debug_assert!(self.is_plain(), "the packet is in the slot of a plain direction");
         self.account.offered += 1;
         let before = self.direction.next_deadline();
         if !self.direction.accept_slot(now, bytes) {
             self.account.on_refused();
-            return Some(Err(DropReason::QueueFull));
+            return false;
         }
         self.on_queued(before, schedule);
-        Some(Ok(()))
+        true
     }
 
     /// The packet that departs at or before `now`, after notifying the observer and the counters.

@@ -11,13 +11,14 @@ use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment};
 use crate::tcp::sender::SendRange;
 
 /// A segment to send ([`Connection::poll`]).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum PendingSegment {
     /// Range of the stream for a segment of an open connection.
     #[expect(private_interfaces, reason = "only handed back to the connection")]
     Range(SendRange),
-    /// A complete segment in other states.
-    Complete(Segment),
+    /// A complete segment in other states; in a box, so that the frequent ranges are moved without
+    /// the space for it.
+    Complete(Box<Segment>),
 }
 
 impl Connection {
@@ -25,7 +26,8 @@ impl Connection {
     #[inline(always)]
     pub fn poll(&mut self, now: Instant) -> Option<PendingSegment> {
         if !self.may_send() {
-            return self.poll_in_other_states(now).map(PendingSegment::Complete);
+            let segment = self.poll_in_other_states(now)?;
+            return Some(PendingSegment::Complete(Box::new(segment)));
         }
         self.poll_range(now).map(PendingSegment::Range)
     }
@@ -36,7 +38,7 @@ impl Connection {
     pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, target: &mut Segment) {
         match pending {
             PendingSegment::Range(range) => self.write_range(now, *range, target),
-            PendingSegment::Complete(segment) => *target = *segment,
+            PendingSegment::Complete(segment) => *target = **segment,
         }
     }
 

@@ -376,6 +376,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         if self.application == ReadingApplication::Confirms {
             self.withhold();

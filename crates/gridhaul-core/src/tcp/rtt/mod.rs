@@ -113,7 +113,9 @@ impl RttEstimator {
     /// round trip of the newest segment of an acknowledgement.
     #[inline]
     pub fn update_min_rtt(&mut self, rtt: Duration) {
-        self.min_rtt_us = self.min_rtt_us.min(in_micros(rtt.as_nanos()));
+        if rtt.as_nanos() < u64::from(self.min_rtt_us) * 1_000 {
+            self.min_rtt_us = in_micros(rtt.as_nanos());
+        }
     }
 
     /// The timeout, back-off included.
@@ -138,7 +140,8 @@ impl RttEstimator {
             params.rto_initial.as_nanos()
         };
         // RFC 6298, 5.5: doubled with each timeout, up to a maximum.
-        let rto = Duration::from_nanos(base) * (1 << self.backoff);
+        let rto = Duration::from_nanos(base);
+        let rto = if self.backoff == 0 { rto } else { rto * (1 << self.backoff) };
         rto.min(params.rto_max)
     }
 

@@ -16,10 +16,10 @@ use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
 
 /// The response to an acknowledgement of new data.
-struct Response {
-    growth: CwndGrowth,
+pub(super) struct Response {
+    pub growth: CwndGrowth,
     /// The retransmission timer restarts.
-    restart_timer: bool,
+    pub restart_timer: bool,
     /// When the RACK reordering timer expires.
     reorder_at: Option<Instant>,
 }
@@ -155,7 +155,7 @@ impl Sender {
         }
         self.set_reordering_timer(now, response.reorder_at, params);
         self.window_probe = WindowProbe::default();
-        self.notify_controller(now, &event, response.growth, params);
+        self.notify_controller(&event, response.growth, params);
     }
 
     /// Stops the timer if all data is acknowledged (RFC 6298, 5.2), and frees the memory of a long
@@ -205,7 +205,8 @@ impl Sender {
     }
 
     /// Passes an acknowledgement of new data to the loss recovery.
-    fn notify_recovery(
+    #[inline(never)]
+    pub(super) fn notify_recovery(
         &mut self,
         now: Instant,
         event: &mut AckEvent,
@@ -272,7 +273,7 @@ impl Sender {
         if event.delivered > 0 {
             let grows = self.recovery.grows_by_sacked(params.dupthresh);
             let growth = if grows { CwndGrowth::Grow } else { CwndGrowth::Hold };
-            self.notify_controller(now, &event, growth, params);
+            self.notify_controller(&event, growth, params);
         } else {
             self.refresh_window();
         }
@@ -336,17 +337,33 @@ impl Sender {
     #[inline(always)]
     pub(super) fn notify_controller(
         &mut self,
-        now: Instant,
         event: &AckEvent,
         growth: CwndGrowth,
         params: &StackParams,
     ) {
         let grow = growth == CwndGrowth::Grow;
+        let ack = Ack {
+            in_recovery: self.in_recovery(),
+            lost: event.lost,
+            delivered_total: self.optional.rate().map_or(0, |rate| rate.delivered()),
+            lost_total: self.optional.rate().map_or(0, |rate| rate.lost),
+            rate: self.optional.rate_mut().and_then(|rate| rate.take_sample()),
+            paced_until: self.paced_until(),
+            ..self.ack_without_loss(event, params)
+        };
+        self.congestion.on_acknowledged(&ack, grow);
+        self.window_limited = false;
+        self.refresh_window();
+    }
+
+    /// An acknowledgement for the controller, outside recovery, without losses and delivery rates.
+    #[inline(always)]
+    pub(super) fn ack_without_loss(&self, event: &AckEvent, params: &StackParams) -> Ack {
         let acked = u32::try_from(event.acked).unwrap_or(u32::MAX);
         let (slow_start_credit, avoidance_credit) =
             params.byte_counting.credits(acked, event.delivered, params.mss);
-        let ack = Ack {
-            now,
+        Ack {
+            now: event.now,
             delivered: event.delivered,
             slow_start_credit,
             avoidance_credit,
@@ -357,24 +374,14 @@ impl Sender {
             una: self.una,
             next: self.next,
             window_limited: !params.grow_only_when_limited || self.window_was_limit(),
-            in_recovery: self.in_recovery(),
-            lost: event.lost,
-            delivered_total: self.optional.rate().map_or(0, |rate| rate.delivered()),
-            lost_total: self.optional.rate().map_or(0, |rate| rate.lost),
-            rate: self.optional.rate_mut().and_then(|rate| rate.take_sample()),
-            paced_until: self.paced_until(),
+            in_recovery: false,
+            lost: 0,
+            delivered_total: 0,
+            lost_total: 0,
+            rate: None,
+            paced_until: Instant::ZERO,
             mss: params.mss,
-        };
-        self.congestion.on_acknowledged(&ack, grow);
-        self.window_limited = false;
-        self.refresh_window();
-    }
-
-    #[inline]
-    fn window_was_limit(&self) -> bool {
-        self.optional.cwnd_validation().map_or(self.window_limited, |cwnd_validation| {
-            cwnd_validation.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
-        })
+        }
     }
 
     /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data is newly sacked and no data is

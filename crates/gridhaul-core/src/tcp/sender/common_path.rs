@@ -8,6 +8,7 @@
 use gridhaul_scenario::units::Instant;
 
 use super::ack_event::{AckEvent, SendTimes};
+use super::ack_processing::Response;
 use super::rack_timers::{TailLossProbe, TimerPurpose};
 use super::retransmission_timer::WindowProbe;
 use super::rtt_measurement::AckedSegments;
@@ -70,7 +71,7 @@ impl Sender {
                     self.handle_common_duplicate(now, segment, params);
                     return true;
                 }
-            } else if !self.recovery_active
+            } else if (!self.recovery_active || self.is_common_for_recovery())
                 && acked <= outstanding
                 && self.handle_common_ack(now, self.una + acked, segment, isn, params)
             {
@@ -84,11 +85,17 @@ impl Sender {
     /// nothing else observes it.
     #[inline]
     fn is_common_duplicate(&self, segment: &Segment) -> bool {
-        self.counts_duplicates_only()
+        self.is_common_for_recovery()
             && self.una < self.next
             && segment.sequence_len() == 0
             && segment.window == self.peer_window
-            && self.optional.congestion_echo().is_none()
+    }
+
+    /// Whether nothing but a loss recovery that counts duplicates and a window that only grows
+    /// observes acknowledgements.
+    #[inline]
+    fn is_common_for_recovery(&self) -> bool {
+        self.counts_duplicates_only() && self.optional.congestion_echo().is_none()
     }
 
     /// Whether acknowledgements have no effect but that they let the window grow or are counted as
@@ -171,10 +178,13 @@ impl Sender {
             self.arm(now, now, params);
         }
         self.window_probe = WindowProbe::default();
-        self.notify_controller(now, &event, CwndGrowth::Grow, params);
+        let ack = self.ack_without_loss(&event, params);
+        self.congestion.on_acknowledged(&ack, true);
+        self.window_limited = false;
+        self.window = self.congestion.cwnd();
     }
 
-    /// With [`Flag::GrowthOnly`].
+    /// With [`Flag::GrowthOnly`]; a loss recovery under way counts duplicates.
     #[inline]
     fn on_growth_only_ack(
         &mut self,
@@ -191,14 +201,20 @@ impl Sender {
         self.sack_ignored = false;
         let timed = removed.segments.last().map(SendTimes::of_one);
         self.measure(now, ack, timed, segment, isn, params);
-        if !self.stop_timer_if_all_acknowledged(now, params) {
+        let response = if self.recovery_active {
+            self.notify_counting_recovery(now, acked, &removed, params)
+        } else {
+            Response::default()
+        };
+        if !self.stop_timer_if_all_acknowledged(now, params) && response.restart_timer {
             // RFC 6298, 5.3.
             self.timer_purpose = TimerPurpose::Retransmission;
             self.set_timer(now, now + self.rtt.rto(params), params);
         }
         self.window_probe = WindowProbe::default();
         if let Some(window) = self.congestion.growing_window() {
-            if self.window_limited || !params.grow_only_when_limited {
+            let may_grow = self.window_limited || !params.grow_only_when_limited;
+            if may_grow && response.growth == CwndGrowth::Grow {
                 let (slow_start, avoidance) =
                     params.byte_counting.credits(acked, removed.delivered, params.mss);
                 window.grow_by(slow_start, avoidance);
@@ -206,6 +222,28 @@ impl Sender {
             self.window = window.cwnd();
         }
         self.window_limited = false;
+        if self.recovery_active {
+            self.refresh_window();
+        }
+    }
+
+    /// Passes an acknowledgement of `acked` bytes to a loss recovery that counts duplicates.
+    #[inline(never)]
+    fn notify_counting_recovery(
+        &mut self,
+        now: Instant,
+        acked: u32,
+        removed: &Removed,
+        params: &StackParams,
+    ) -> Response {
+        let mut event = AckEvent {
+            now,
+            acked: u64::from(acked),
+            delivered: removed.delivered,
+            retransmitted: removed.segments.has_retransmitted(),
+            ..AckEvent::default()
+        };
+        self.notify_recovery(now, &mut event, params)
     }
 
     /// Removes acknowledged segments from the retransmission queue, where none is sacked.

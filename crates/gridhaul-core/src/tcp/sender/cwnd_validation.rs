@@ -5,6 +5,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Sender;
+use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
 
 /// Use of the congestion window.
@@ -36,12 +37,25 @@ impl CwndValidation {
 
     /// Whether the window may grow: it was full or, in slow start, half of it was outstanding.
     #[inline]
-    pub(super) fn allows_growth(&self, cwnd: u32, ssthresh: u32) -> bool {
-        self.full || cwnd < ssthresh && u64::from(cwnd) < 2 * self.max_outstanding
+    fn allows_growth(&self, congestion: &Controller) -> bool {
+        self.full || self.allows_slow_start(congestion.cwnd(), congestion.ssthresh())
+    }
+
+    fn allows_slow_start(&self, cwnd: u32, ssthresh: u32) -> bool {
+        cwnd < ssthresh && u64::from(cwnd) < 2 * self.max_outstanding
     }
 }
 
 impl Sender {
+    /// Whether the window has limited the sender, so that it may grow.
+    #[inline]
+    pub(super) fn window_was_limit(&self) -> bool {
+        match self.optional.cwnd_validation() {
+            Some(cwnd_validation) => cwnd_validation.allows_growth(&self.congestion),
+            None => self.window_limited,
+        }
+    }
+
     /// New data was sent, or the window blocked it (`full`).
     #[inline]
     pub(super) fn note_cwnd_usage(&mut self, now: Instant, full: bool, params: &StackParams) {
@@ -56,11 +70,10 @@ impl Sender {
     /// mean of the window and its used part, but not while more data waits, nor in recovery.
     fn validate_cwnd(&mut self, now: Instant, full: bool, params: &StackParams) {
         let outstanding = self.next - self.una;
-        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         let more = self.next < self.end();
         let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
         cwnd_validation.update(outstanding, self.una, self.next, full);
-        if cwnd_validation.allows_growth(cwnd, ssthresh) || self.recovery_active {
+        if cwnd_validation.allows_growth(&self.congestion) || self.recovery_active {
             (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
             return;
         }
@@ -71,6 +84,7 @@ impl Sender {
         if now.since(cwnd_validation.used_at) < self.rtt.rto(params) {
             return;
         }
+        let cwnd = self.congestion.cwnd();
         let used = (cwnd_validation.max_since as u32).max(params.initial_window);
         (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
         if used < cwnd {
@@ -105,9 +119,10 @@ mod tests {
     fn a_window_that_is_half_used_grows_in_slow_start_only() {
         let mut cwnd_validation = CwndValidation::default();
         cwnd_validation.update(7_000, 1, 7_001, false);
-        assert!(cwnd_validation.allows_growth(13_999, u32::MAX));
-        assert!(!cwnd_validation.allows_growth(14_000, u32::MAX));
-        assert!(!cwnd_validation.allows_growth(8_000, 8_000));
+        assert!(!cwnd_validation.full);
+        assert!(cwnd_validation.allows_slow_start(13_999, u32::MAX));
+        assert!(!cwnd_validation.allows_slow_start(14_000, u32::MAX));
+        assert!(!cwnd_validation.allows_slow_start(8_000, 8_000));
     }
 
     /// A full window counts until the data then outstanding is acknowledged.
@@ -116,8 +131,8 @@ mod tests {
         let mut cwnd_validation = CwndValidation::default();
         cwnd_validation.update(10_000, 1, 10_001, true);
         cwnd_validation.update(4_000, 7_001, 11_001, false);
-        assert!(cwnd_validation.allows_growth(10_000, 5_000));
+        assert!(cwnd_validation.full);
         cwnd_validation.update(4_000, 10_001, 14_001, false);
-        assert!(!cwnd_validation.allows_growth(10_000, 5_000));
+        assert!(!cwnd_validation.full && !cwnd_validation.allows_slow_start(10_000, 5_000));
     }
 }

@@ -63,7 +63,7 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt() else { return rto_at };
         // Section 7.2: PTO = 2 * SRTT, plus the delayed-ACK time for a single segment.
         let single = self.next - self.una <= u64::from(params.mss);
-        let pto = srtt * 2 + if single { params.rto_min } else { TIMEOUT_MIN };
+        let pto = srtt + srtt + if single { params.rto_min } else { TIMEOUT_MIN };
         let pto_at = rto_at.min(now + pto);
         if self.awaits_probe_ack() {
             // Section 7.3: one probe at a time. Linux checks that when a second probe is due, and

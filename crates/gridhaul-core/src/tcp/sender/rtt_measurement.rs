@@ -27,6 +27,12 @@ impl AckedSegments {
         self.first = self.first.or(self.last);
     }
 
+    /// Whether one of the segments was retransmitted.
+    #[inline]
+    pub(super) const fn has_retransmitted(&self) -> bool {
+        self.retransmitted
+    }
+
     /// Send time of the last segment, if it was sent once and not sacked before.
     #[inline]
     pub(super) const fn last(&self) -> Option<Instant> {

@@ -113,15 +113,15 @@ impl CongestionControl for Cubic {
         if !self.rules().idle_is_nothing_outstanding {
             self.end_idle(ack.now);
         }
-        if !self.window.in_slow_start() {
-            self.congestion_avoidance(ack, f64::from(ack.avoidance_credit));
-            return;
+        let mut acked = f64::from(ack.avoidance_credit);
+        if self.window.in_slow_start() {
+            self.epoch = None;
+            acked = self.slow_start(ack);
+            if !self.rules().slow_start_remainder_counts || acked <= 0.0 {
+                return;
+            }
         }
-        self.epoch = None;
-        let rest = self.slow_start(ack);
-        if self.rules().slow_start_remainder_counts && rest > 0.0 {
-            self.congestion_avoidance(ack, rest);
-        }
+        self.congestion_avoidance(ack, acked);
     }
 
     /// Section 4.6: ssthresh = flight size (or the quantity that the stack reduces) * β, and cwnd =
@@ -219,20 +219,21 @@ impl Cubic {
     /// Congestion avoidance: section 4.2 on each acknowledgement, of `acked` bytes.
     fn congestion_avoidance(&mut self, ack: &Ack, acked: f64) {
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
-        let mut epoch = self.epoch.unwrap_or_else(|| Epoch::begin(ack.now, cwnd, self.w_max, mss));
+        let (rules, w_max) = (self.rules(), self.w_max);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, cwnd, w_max, mss));
         let elapsed = ack.now.since(epoch.start);
         // Section 4.2: segments_acked / cwnd, here bytes over bytes.
         let share = acked / cwnd;
         // Section 4.3, figure 4: W_est += α * segments_acked / cwnd, times SMSS; "once W_est has
         // grown to reach cwnd_prior, [...] α_cubic to 1".
-        let reno = self.rules().friendly_growth_as_reno && epoch.w_est >= self.cwnd_prior;
+        let reno = rules.friendly_growth_as_reno && epoch.w_est >= self.cwnd_prior;
         let alpha = if reno { 1.0 } else { ALPHA };
         epoch.w_est += alpha * share * mss;
-        self.epoch = Some(epoch);
+        let epoch = *epoch;
 
-        if self.rules().counts_segments {
+        if rules.counts_segments {
             let ahead = self.min_rtt.unwrap_or(ack.srtt);
-            let segments = epoch.acks_per_segment(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
+            let segments = epoch.acks_per_segment(elapsed + ahead, cwnd, mss, w_max == 0.0);
             self.grow_per_count(acked / mss, segments);
         } else if epoch.window_at(elapsed, mss) < epoch.w_est {
             mark!(cubic_reno_friendly_region);
@@ -268,6 +269,7 @@ impl Cubic {
 
 impl Epoch {
     /// Starts a stage with the window `cwnd`.
+    #[cold]
     fn begin(now: Instant, cwnd: f64, w_max: f64, mss: f64) -> Self {
         // Section 4.2, figure 2: K = cubic_root((W_max - cwnd_epoch) / C), with bytes C * SMSS.
         // Without a plateau above (after slow start or a timeout, section 4.8) K is 0 and the
