@@ -118,11 +118,8 @@ impl FirstLink<'_> {
     /// buffer of the link, if that has no impairments or observers. [`Self::send`] must follow.
     #[inline(always)]
     pub(crate) fn segment(&mut self, now: Instant, to: EndId) -> &mut Segment {
-        let packet = if self.is_plain {
-            self.entry.packet_slot(Packet::blank)
-        } else {
-            &mut *self.detached
-        };
+        let packet =
+            if self.is_plain { self.entry.packet_slot(Packet::blank) } else { &mut *self.detached };
         (packet.to, packet.next, packet.sent) = (to, self.next + 1, now);
         packet.segment_mut()
     }

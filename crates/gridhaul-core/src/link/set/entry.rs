@@ -5,8 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::link::medium::MediumAccess;
 use crate::link::{
-    LinkAccount, LinkAttack, LinkDirection, LinkPayload, LinkRandomStreams,
-    PacketTransit,
+    LinkAccount, LinkAttack, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
 };
 
 /// One direction of a link.
@@ -98,12 +97,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
     /// As [`LinkSet::offer`](super::LinkSet::offer), for a packet of `bytes` written to
     /// [`packet_slot`](Self::packet_slot). Returns whether the queue accepts the packet.
     #[inline(always)]
-    pub fn offer_slot(
-        &mut self,
-        now: Instant,
-        bytes: u32,
-        schedule: impl FnOnce(Instant),
-    ) -> bool {
+    pub fn offer_slot(&mut self, now: Instant, bytes: u32, schedule: impl FnOnce(Instant)) -> bool {
         debug_assert!(self.is_plain(), "the packet is in the slot of a plain direction");
         self.account.offered += 1;
         let before = self.direction.next_deadline();

@@ -40,6 +40,7 @@ impl Sender {
         isn: u32,
         params: &StackParams,
     ) -> bool {
+        self.complete_restart(now, params);
         let Some(ack) = expand(segment.ack, isn, self.una) else { return true };
         if ack > self.next && !self.accept_window_probe_ack(now, ack) {
             return false;

@@ -174,8 +174,7 @@ impl Sender {
         self.sack_ignored = false;
         self.measure_acked(&removed.segments, segment, isn, &mut event, params);
         if !self.stop_timer_if_all_acknowledged(now, params) {
-            // RFC 6298, 5.3.
-            self.arm(now, now, params);
+            self.restart_timer(now, params);
         }
         self.window_probe = WindowProbe::default();
         let ack = self.ack_without_loss(&event, params);

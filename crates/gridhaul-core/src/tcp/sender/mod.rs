@@ -350,6 +350,7 @@ impl Sender {
     /// Stops all timers.
     pub(crate) fn stop(&mut self) {
         self.rto_at = Instant::NEVER;
+        self.timer_purpose = rack_timers::TimerPurpose::default();
         self.flags.set(Flag::Paced, false);
     }
 

@@ -18,6 +18,9 @@ pub(super) enum TimerPurpose {
     Reordering,
     /// The timer of a tail loss probe.
     TailLossProbe,
+    /// An acknowledgement has restarted the timer, and the next poll sets it: a segment that is
+    /// sent with it would set it again. Due at once, so that nothing waits for the timer before.
+    Restarting,
 }
 
 /// State of the tail loss probe.
@@ -45,6 +48,26 @@ impl Sender {
         self.timer_purpose = TimerPurpose::Retransmission;
         let at = self.probe_or_retransmit_at(now, rto_at, params);
         self.set_timer(now, at, params);
+    }
+
+    /// Restarts the timer with an acknowledgement that leaves data outstanding (RFC 6298, 5.3).
+    #[inline]
+    pub(super) fn restart_timer(&mut self, now: Instant, params: &StackParams) {
+        // A congestion mark that arrives before the next poll would change the kind of the timer.
+        let is_postponed = self.recovery_rules().tail_loss_probe && !params.ecn;
+        if is_postponed {
+            (self.rto_at, self.timer_purpose) = (now, TimerPurpose::Restarting);
+        } else {
+            self.arm(now, now, params);
+        }
+    }
+
+    /// Sets the timer that [`Self::restart_timer`] has left to the next event.
+    #[inline]
+    pub(super) fn complete_restart(&mut self, now: Instant, params: &StackParams) {
+        if self.timer_purpose == TimerPurpose::Restarting {
+            self.arm(now, now, params);
+        }
     }
 
     /// The time of the next tail loss probe, for which the timer then is, or else that of the
@@ -79,9 +102,9 @@ impl Sender {
     /// New data was sent: postpones a scheduled probe.
     #[inline]
     pub(super) fn postpone_tail_loss_probe(&mut self, now: Instant, params: &StackParams) {
-        if self.timer_purpose == TimerPurpose::TailLossProbe
-            && let Some(first) = self.queue.front()
-        {
+        let has_probe_timer =
+            matches!(self.timer_purpose, TimerPurpose::TailLossProbe | TimerPurpose::Restarting);
+        if has_probe_timer && let Some(first) = self.queue.front() {
             self.arm(now, first.sent_at, params);
         }
     }

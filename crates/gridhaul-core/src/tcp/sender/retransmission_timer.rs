@@ -22,6 +22,7 @@ pub(super) struct WindowProbe {
 impl Sender {
     /// Handles an expired timer.
     pub(crate) fn handle_timeout(&mut self, now: Instant, params: &StackParams) {
+        self.complete_restart(now, params);
         if self.rto_at > now {
             return;
         }

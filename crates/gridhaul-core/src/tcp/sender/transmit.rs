@@ -19,6 +19,7 @@ impl Sender {
         if self.may_send_common_segment(params) {
             return Some(self.send_common_segment(now, params));
         }
+        self.complete_restart(now, params);
         if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(now, params)) {
             return None;
         }
