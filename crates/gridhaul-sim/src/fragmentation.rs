@@ -127,8 +127,10 @@ impl Fragmentation {
     pub(crate) fn on_lost(&mut self, packet: &Packet, datagram: &Datagram) -> bool {
         let Some(fragment) = datagram.fragment else { return true };
         let pending = self.pending.entry((packet.flow_key(), datagram.number)).or_default();
-        let is_first = pending.add(fragment) && !pending.is_lost;
-        pending.is_lost = true;
+        // The loss of a duplicate is none.
+        let is_new = pending.add(fragment);
+        let is_first = is_new && !pending.is_lost;
+        pending.is_lost |= is_new;
         if pending.bytes >= datagram.bytes + UDP_HEADER {
             self.pending.remove(&(packet.flow_key(), datagram.number));
         }
@@ -206,7 +208,8 @@ mod tests {
             let fragment = fragments[number];
             links.on_arrived(&packet(fragment), &fragment)
         };
-        assert_eq!([2, 0, 2, 0].map(&mut arrive), [Reassembled::Waiting; 4]);
+        // A duplicate is no other fragment, although the bytes of these three would suffice.
+        assert_eq!([0, 0, 2].map(&mut arrive), [Reassembled::Waiting; 3]);
         assert_eq!(arrive(1), Reassembled::Complete(datagram(4_000, 28)));
         assert!(links.pending.is_empty());
     }
@@ -220,5 +223,46 @@ mod tests {
         assert_eq!(arrived, Reassembled::Waiting);
         assert!(!links.on_lost(&packet(fragments[2]), &fragments[2]));
         assert!(links.pending.is_empty(), "no fragment is on the way any more");
+        // The other fragments arrive.
+        assert!(links.on_lost(&packet(fragments[1]), &fragments[1]));
+        for number in [0, 2] {
+            let arrived = links.on_arrived(&packet(fragments[number]), &fragments[number]);
+            assert_eq!(arrived, Reassembled::Waiting);
+        }
+    }
+
+    #[test]
+    fn a_lost_duplicate_of_a_fragment_loses_nothing() {
+        let mut links = fragmentation(&[1_500]);
+        let fragments = links.fragments(&datagram(4_000, 28), &[0, END_OF_ROUTE]);
+        let [first, second, third] = [0, 1, 2].map(|number| packet(fragments[number]));
+        links.on_arrived(&first, &fragments[0]);
+        assert!(!links.on_lost(&first, &fragments[0]));
+        links.on_arrived(&second, &fragments[1]);
+        let complete = Reassembled::Complete(datagram(4_000, 28));
+        assert_eq!(links.on_arrived(&third, &fragments[2]), complete);
+    }
+
+    #[test]
+    fn any_altered_fragment_alters_its_datagram() {
+        for altered in 0..3 {
+            let mut links = fragmentation(&[1_500]);
+            let mut fragments = links.fragments(&datagram(4_000, 28), &[0, END_OF_ROUTE]);
+            fragments[altered].is_altered = true;
+            let arrived = fragments.iter().map(|part| links.on_arrived(&packet(*part), part));
+            let expected = Datagram { is_altered: true, ..datagram(4_000, 28) };
+            assert_eq!(arrived.last(), Some(Reassembled::Complete(expected)), "{altered}");
+        }
+    }
+
+    #[test]
+    fn fragments_of_datagrams_to_different_ends_are_apart() {
+        let mut links = fragmentation(&[1_500]);
+        let fragments = links.fragments(&datagram(4_000, 28), &[0, END_OF_ROUTE]);
+        let ends = [(0, FlowEnd::To), (0, FlowEnd::From), (1, FlowEnd::To)];
+        for (part, (flow, end)) in fragments.iter().zip(ends) {
+            let packet = Packet { to: EndId::of(flow, end), ..packet(*part) };
+            assert_eq!(links.on_arrived(&packet, part), Reassembled::Waiting, "{end:?} of {flow}");
+        }
     }
 }

@@ -99,3 +99,20 @@ impl AcknowledgementCounters {
         into.extend(response.map(|mean| (Metric::ResponseTimeMean, mean)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_count_for_messages_that_were_ready_in_the_measured_time() {
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let mut counters = AcknowledgementCounters::new(at(10)..at(20));
+        for ready in [9, 10, 19, 20] {
+            counters.record(at(ready), MessageEvent::Acknowledged(Duration::from_secs(15)));
+        }
+        let mut metrics = Metrics::new();
+        counters.metrics(None, &mut metrics);
+        assert!(metrics.contains(&(Metric::Acknowledged, 2.0)), "{metrics:?}");
+    }
+}

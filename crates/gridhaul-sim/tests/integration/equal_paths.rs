@@ -1,6 +1,6 @@
 //! Equal-cost multipath: flows are distributed between parallel links, packets of a flow are not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gridhaul_scenario::answer::Metric;
 
@@ -48,4 +48,53 @@ fn a_requested_route_is_not_distributed() {
     let answer = run(&slow);
     assert_eq!(mean(&answer, "fast.forward", Metric::LinkThroughput), 0.0);
     close(mean(&answer, "up", Metric::DelayMean), 0.050, 0.01);
+}
+
+/// A choice of four links, of two links, and of three links on the way back, at independent nodes:
+/// the round-trip time tells which of the 24 paths an echo takes. One link has one direction, and
+/// another leads from `far` to `near`. Each member has an access link of its own, which would
+/// not carry the load of all.
+const COMBINATIONS: &str = "title = 'echo'\nduration = '5 s'\nrecord.members = ['ping']\n\
+    [node]\nmeter = { count = 1200 }\nnear = { ecmp = true }\nfar = { ecmp = true }\nhead = {}\n\
+    [link.access]\nfrom = 'meter'\nto = 'near'\nboth = { rate = '1 Mbit/s' }\n\
+    [link.x]\nfrom = 'near'\nto = 'far'\nshared = true\n\
+    forward = { rate = '1 Gbit/s' }\nreverse = { rate = '1 Gbit/s', delay = '8 ms' }\n\
+    [link.y]\nfrom = 'near'\nto = 'far'\nshared = true\n\
+    forward = { rate = '1 Gbit/s', delay = '20 ms' }\n\
+    reverse = { rate = '1 Gbit/s', delay = '12 ms' }\n\
+    [link.one-way]\nfrom = 'near'\nto = 'far'\nshared = true\n\
+    forward = { rate = '1 Gbit/s', delay = '40 ms' }\n\
+    [link.opposite]\nfrom = 'far'\nto = 'near'\nshared = true\n\
+    forward = { rate = '1 Gbit/s', delay = '16 ms' }\n\
+    reverse = { rate = '1 Gbit/s', delay = '60 ms' }\n\
+    [link.p]\nfrom = 'far'\nto = 'head'\nshared = true\nboth = { rate = '1 Gbit/s' }\n\
+    [link.q]\nfrom = 'far'\nto = 'head'\nshared = true\n\
+    forward = { rate = '1 Gbit/s', delay = '100 ms' }\nreverse = { rate = '1 Gbit/s' }\n\
+    [flow.ping]\nfrom = 'meter'\nto = 'head'\ntransport = 'echo'\n\
+    load.periodic = { size = '72 B', every = '1 s' }\n";
+
+/// The number of members with each round-trip time, in units of 4 ms.
+fn members_by_time(text: &str) -> BTreeMap<u64, u32> {
+    let answer = run(text);
+    let mut members = BTreeMap::new();
+    for delay in &answer.points[0].members[0].metrics[&Metric::DelayMean] {
+        *members.entry((delay.unwrap() / 0.004) as u64).or_default() += 1;
+    }
+    members
+}
+
+#[test]
+fn each_node_and_each_direction_chooses_by_itself() {
+    let times = |to: &[u64], on: &[u64]| -> BTreeSet<u64> {
+        let sums = to.iter().flat_map(|to| on.iter().map(move |on| to + on));
+        sums.flat_map(|sum| [2, 3, 4].map(|back| sum + back)).collect()
+    };
+    let members = members_by_time(COMBINATIONS);
+    assert_eq!(members.keys().copied().collect::<BTreeSet<_>>(), times(&[0, 5, 10, 15], &[0, 25]));
+    // Binomial: 50 members take each path, with a standard deviation of 7.
+    assert!(members.values().all(|count| (15..=85).contains(count)), "{members:?}");
+    // A requested route is that of requests; the responses return over one of the links.
+    let route = format!("{COMBINATIONS}route = ['access', 'y', 'p']\n");
+    let members = members_by_time(&route);
+    assert_eq!(members.into_keys().collect::<BTreeSet<_>>(), times(&[5], &[0]));
 }

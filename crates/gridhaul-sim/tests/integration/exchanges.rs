@@ -143,3 +143,22 @@ fn a_station_that_opens_connections_starts_data_transfer_on_request() {
     assert_eq!(mean(&answer, "f", Metric::ConnectionsLost), 0.0);
     assert_eq!(mean(&answer, "f", Metric::MessageRetransmissions), 0.0);
 }
+
+/// Acknowledgements are lost for 20 s. The controlled station closes the connection 15 s after its
+/// oldest frame without one, and its RST arrives: the centre need not wait for its own timers, which
+/// would end after 35 s.
+#[test]
+fn the_rst_of_a_station_that_closes_the_connection_arrives() {
+    let answer = run("title = 't'\nduration = '80 s'\n[node]\na = {}\nb = {}\n\
+         [link.l]\nfrom = 'a'\nto = 'b'\nreverse = { rate = '1 Mbit/s', delay = '10 ms' }\n\
+         forward = { rate = '1 Mbit/s', delay = '10 ms', \
+         outage = [{ start = '20 s', length = '20 s', mode = 'drop' }] }\n\
+         [flow.f]\nfrom = 'a'\nto = 'b'\n\
+         load.iec_104 = { values = 4, every = '1 s', synchronised = true, controlled = 'to', \
+         t1 = '15 s' }\nreconnect = { timeout = '1 s', pause = '1 s', factor = 1 }");
+    assert_eq!(mean(&answer, "f", Metric::ConnectionsLost), 1.0);
+    // Values of the outage arrive on the first connection after it.
+    let latest = mean(&answer, "f", Metric::DelayMax);
+    assert!((12.0..22.0).contains(&latest), "{latest}");
+    assert_eq!(mean(&answer, "f", Metric::Messages), 80.0);
+}

@@ -34,6 +34,7 @@ fn a_router_fragments_for_a_smaller_mtu_and_an_echo_returns_complete() {
     assert_eq!(mean(&answer, "ping", Metric::MessageLoss), 0.0);
     let packets = |link: &str| mean(&answer, link, Metric::PacketsIn);
     let messages = mean(&answer, "ping", Metric::MessagesDue);
+    assert_eq!(mean(&answer, "ping", Metric::Messages), messages);
     assert_eq!(packets("first.forward"), 3.0 * messages);
     // The first two fragments are divided again.
     assert_eq!(packets("second.forward"), 5.0 * messages);

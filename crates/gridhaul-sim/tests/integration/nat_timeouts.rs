@@ -17,12 +17,16 @@ const HANDSHAKE: f64 = 2.0 * 0.020_416;
 const RECONNECTED: f64 = 1.0 + HANDSHAKE + 0.000_416 + DELAY;
 
 fn point(duration: &str, keys: &str) -> Point {
+    let load = "load.periodic = { size = '200 B', every = '15 min', synchronised = true }";
+    point_with(duration, &format!("{load}\n{keys}"))
+}
+
+fn point_with(duration: &str, keys: &str) -> Point {
     let text = format!(
         "title = 't'\nduration = '{duration}'\n[node]\nmeter = {{}}\nhead = {{}}\n\
          [link.line]\nfrom = 'meter'\nto = 'head'\n\
          both = {{ rate = '1 Mbit/s', delay = '20 ms' }}\n\
-         [flow.reading]\nfrom = 'meter'\nto = 'head'\n\
-         load.periodic = {{ size = '200 B', every = '15 min', synchronised = true }}\n{keys}"
+         [flow.reading]\nfrom = 'meter'\nto = 'head'\n{keys}"
     );
     let scenario = Scenario::from_toml(&text, "t.toml").unwrap_or_else(|error| panic!("{error}"));
     let mut answer = Sim::default().run(&scenario, &NoProgress).unwrap();
@@ -174,17 +178,20 @@ fn a_response_after_the_timeout_does_not_arrive() {
              pause = '1 min' }}\nnat = {{ idle_timeout = '5 min', answers = 'reset' }}"
         )
     };
-    let exchange = |think: &str| {
-        let keys = text(think);
-        let scenario = format!(
-            "title = 't'\nduration = '2 h'\n[node]\nmeter = {{}}\nhead = {{}}\n[link.line]\n\
-             from = 'meter'\nto = 'head'\nboth = {{ rate = '1 Mbit/s', delay = '20 ms' }}\n\
-             [flow.reading]\nfrom = 'meter'\nto = 'head'\n{keys}"
-        );
-        let scenario = Scenario::from_toml(&scenario, "t.toml").unwrap();
-        let answer = Sim::default().run(&scenario, &NoProgress).unwrap();
-        value(&answer.points[0].flows[0], Metric::Messages)
-    };
+    let exchange = |think: &str| value(&point_with("2 h", &text(think)).flows[0], Metric::Messages);
     // Cycles of 5 min 0.1 s, and one that never ends.
     assert_eq!((exchange("4 min"), exchange("6 min")), (24.0, 0.0));
+}
+
+/// The head has written a response that the NAT discards, and the meter notices at its first probe.
+#[test]
+fn a_response_in_transit_is_interrupted_as_well() {
+    let point = point_with(
+        "11 min",
+        "load.request_response = { request = '50 B', response = '100 B', think = '6 min', \
+         pause = '1 min' }\nnat = { idle_timeout = '5 min', answers = 'reset' }\n\
+         keep_alive.idle = '10 min'",
+    );
+    let row = &point.flows[0];
+    assert_values(row, [(Metric::ConnectionsLost, 1.0), (Metric::MessagesInterrupted, 1.0)]);
 }

@@ -207,6 +207,7 @@ mod tests {
         assert_eq!(entry.handle(at(898), false), NatVerdict::Reset);
         // A later segment does not bring it back.
         assert_eq!(entry.handle(at(899), false), NatVerdict::Reset);
+        assert_eq!(entry.handle(at(899), true), NatVerdict::Reset, "a SYN that is late");
         assert_eq!((entry.take_discarded(), entry.take_discarded()), (Some(at(898)), None));
         assert_eq!(entry.handle(at(900), false), NatVerdict::Reset);
         assert_eq!(entry.take_discarded(), None);
@@ -229,13 +230,22 @@ mod tests {
 
     #[test]
     fn a_user_timeout_takes_the_place_of_the_number_of_probes() {
-        let [idle, interval, limit] = [60, 10, 85].map(Duration::from_secs);
-        let rules = KeepAlive { idle, interval, probes: 1 };
-        let mut timer = KeepAliveTimer::new(rules, Some(limit));
-        timer.on_received(at(0));
-        let actions = [60, 70, 80, 90].map(|seconds| timer.handle_timeout(at(seconds), false));
-        let probe = Some(KeepAliveAction::Probe);
-        assert_eq!(actions, [probe, probe, probe, Some(KeepAliveAction::GiveUp)]);
+        let [idle, interval] = [60, 10].map(Duration::from_secs);
+        let [probe, give_up] = [KeepAliveAction::Probe, KeepAliveAction::GiveUp].map(Some);
+        // The limit counts from the last segment, at 10 s, and ends no connection without a probe.
+        let cases = [
+            (90, [probe, probe, probe, give_up]),
+            (85, [probe, probe, probe, give_up]),
+            (75, [probe, probe, give_up, None]),
+            (30, [probe, give_up, None, None]),
+        ];
+        for (limit, expected) in cases {
+            let rules = KeepAlive { idle, interval, probes: 1 };
+            let mut timer = KeepAliveTimer::new(rules, Some(Duration::from_secs(limit)));
+            timer.on_received(at(10));
+            let actions = [70, 80, 90, 100].map(|time| timer.handle_timeout(at(time), false));
+            assert_eq!(actions, expected, "{limit} s");
+        }
     }
 
     #[test]

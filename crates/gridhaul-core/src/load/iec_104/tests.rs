@@ -76,6 +76,8 @@ fn k_frames_are_in_transit_until_w_are_acknowledged() {
     assert_eq!(stations.next_deadline(), at(500), "values are ready");
     assert_eq!(frames(&mut stations, 520), [values(300), values(400)]);
     assert_eq!(stations.size(values(0).1), 6 + 6 + 4 * 15);
+    // Nothing is left for timer t2.
+    assert!(frames(&mut stations, 10_600).iter().all(|(end, _)| *end == FlowEnd::From));
 }
 
 #[test]
@@ -97,6 +99,8 @@ fn timers_acknowledge_single_frames_and_test_idle_connections() {
     assert_eq!(frames(&mut stations, 20_400), [confirmation]);
     stations.handle_frame(at(20_600), FlowEnd::To, confirmation.1);
     assert_eq!(stations.next_deadline(), at(40_400));
+    let tests = [FlowEnd::From, FlowEnd::To].map(|end| (end, Iec104Frame::Test));
+    assert_eq!(frames(&mut stations, 40_600), tests, "both stations have received nothing");
     assert_eq!((stations.poll_abort(), stations.delivered()), (None, None));
 }
 
@@ -180,4 +184,50 @@ fn start_of_data_transfer_without_confirmation_ends_after_t1() {
         (frames(&mut stations, 16_000), stations.poll_abort()),
         (vec![], Some(FlowEnd::From))
     );
+}
+
+/// The controlled station has received nothing for 20 s, and its values have no acknowledgement.
+#[test]
+fn the_oldest_frame_without_an_answer_ends_the_connection() {
+    let mut stations = sessions(60_000);
+    let [from, to] = [FlowEnd::From, FlowEnd::To];
+    let acknowledgement = Iec104Frame::Acknowledgement(1);
+    assert_eq!(start(&mut stations, 1, 34_000), [answered(0)]);
+    stations.handle_frame(at(34_100), from, answered(0).1);
+    assert_eq!(frames(&mut stations, 44_100), [(from, acknowledgement)]);
+    stations.handle_frame(at(44_200), to, acknowledgement);
+    assert_eq!(frames(&mut stations, 54_100), [(from, Iec104Frame::Test)]);
+    stations.handle_frame(at(54_200), to, Iec104Frame::Test);
+    assert_eq!(frames(&mut stations, 54_200), [(to, Iec104Frame::TestConfirmation)]);
+    stations.handle_frame(at(54_300), from, Iec104Frame::TestConfirmation);
+    assert_eq!(frames(&mut stations, 60_000), [answered(60_000)]);
+    stations.handle_frame(at(60_100), from, answered(60_000).1);
+    // Neither this acknowledgement nor the test frame after it arrives.
+    assert_eq!(frames(&mut stations, 70_100), [(from, acknowledgement)]);
+    assert_eq!(frames(&mut stations, 74_200), [(to, Iec104Frame::Test)]);
+    assert_eq!((frames(&mut stations, 74_999), stations.poll_abort()), (vec![], None));
+    assert_eq!((frames(&mut stations, 75_000), stations.poll_abort()), (vec![], Some(to)));
+    // A station that has closed the connection ignores late frames.
+    events(&mut stations);
+    stations.handle_frame(at(75_100), to, acknowledgement);
+    assert_eq!(events(&mut stations), []);
+}
+
+#[test]
+fn acknowledgements_end_with_their_connection() {
+    // The timer t2 of two frames.
+    let mut stations = interrupted();
+    assert!(stations.handle_connection(at(2_500), None));
+    start(&mut stations, 2, 4_000);
+    let frames_at_t2 = frames(&mut stations, 12_200);
+    assert!(frames_at_t2.iter().all(|(end, _)| *end == FlowEnd::To), "{frames_at_t2:?}");
+    // An acknowledgement of w frames that has not been written.
+    let mut stations = sessions(100);
+    start(&mut stations, 1, 0);
+    frames(&mut stations, 700);
+    for millis in (0..800).step_by(100) {
+        stations.handle_frame(at(710), FlowEnd::From, answered(millis).1);
+    }
+    assert!(stations.handle_connection(at(710), None));
+    assert_eq!(start(&mut stations, 2, 750), [0, 100, 200, 300, 400, 500, 600, 700].map(answered));
 }

@@ -52,6 +52,7 @@ fn open(session: &mut MessageSession, now: u64) {
     for (sender, receiver) in [(FlowEnd::From, FlowEnd::To), (FlowEnd::To, FlowEnd::From)] {
         let frame = MessageFrame::Opening(sender as usize);
         assert_eq!(session.poll_frame(at(now)), Some((sender, frame)));
+        assert_eq!(session.poll_frame(at(now)), None);
         session.handle_frame(at(now), receiver, frame);
     }
 }
@@ -236,4 +237,105 @@ fn a_client_aborts_a_connection_whose_broker_does_not_respond() {
     assert_eq!(frames(&mut session, 1_000), [(FlowEnd::From, MessageFrame::Opening(0))]);
     assert_eq!(frames(&mut session, 1_300), []);
     assert!(session.poll_abort());
+}
+
+#[test]
+fn a_reply_that_waits_ends_with_its_connection() {
+    let mut session = session("retransmissions = 1, think = '50 ms'");
+    assert_eq!(written(&mut session, 0), [vec![0], vec![]]);
+    assert_eq!(session.handle_frame(at(10), FlowEnd::To, message(0)), Some(at(0)));
+    session.handle_connection(at(20), None);
+    session.handle_connection(at(30), Some(2));
+    assert_eq!(written(&mut session, 30), [vec![0], vec![]]);
+    assert_eq!(written(&mut session, 100), NOTHING);
+}
+
+#[test]
+fn the_broker_delays_messages_above_the_limit_in_flight() {
+    for (qos, expected) in [(0, 4), (1, 2), (2, 2)] {
+        let mut session = client(&format!("qos = {qos}, in_flight = 2, keep_alive = '0 s'"));
+        assert_eq!(frames(&mut session, 3_000).len(), expected, "QoS {qos}");
+    }
+}
+
+/// The session of a subscriber with this quality of service, on its first connection.
+fn subscriber(qos: u8) -> MessageSession {
+    session_of(&format!(
+        "load.mqtt_subscription = {{ publications = 'p', qos = {qos} }}\n\
+         [flow.p]\nfrom = 'a'\nto = 'b'\n\
+         load.mqtt = {{ size = '100 B', every = '1 s', qos = 2, keep_alive = '300 ms' }}"
+    ))
+}
+
+/// The frames that open a connection.
+fn open_subscriber(session: &mut MessageSession, now: u64) -> usize {
+    let senders = [FlowEnd::From, FlowEnd::To].into_iter().cycle();
+    for (number, sender) in senders.enumerate() {
+        let frame = MessageFrame::Opening(number);
+        match session.poll_frame(at(now)) {
+            Some(written) if written == (sender, frame) => {
+                session.handle_frame(at(now), sender.peer(), frame);
+            }
+            Some(written) => panic!("{written:?}"),
+            None => return number,
+        }
+    }
+    unreachable!("a cycle of senders")
+}
+
+/// A message that the broker has received twice.
+const COPY: Publication =
+    Publication { message: Arrival { at: Instant::ZERO, bytes: 100 }, is_copy: true };
+
+#[test]
+fn a_subscriber_subscribes_on_its_first_connection_only() {
+    let mut session = subscriber(0);
+    // CONNECT, CONNACK, SUBSCRIBE and SUBACK; CONNECT and CONNACK.
+    assert_eq!(open_subscriber(&mut session, 0), 4);
+    session.handle_connection(at(20), None);
+    session.handle_connection(at(30), Some(2));
+    assert_eq!(open_subscriber(&mut session, 30), 2);
+    // Messages do not precede SUBACK.
+    let mut session = subscriber(0);
+    session.push(at(0), COPY);
+    let frames = std::iter::from_fn(|| {
+        let (sender, frame) = session.poll_frame(at(0))?;
+        session.handle_frame(at(0), sender.peer(), frame);
+        Some(frame)
+    });
+    let frames: Vec<_> = frames.collect();
+    assert_eq!(frames[..4], [0, 1, 2, 3].map(MessageFrame::Opening));
+    assert_eq!(frames[4..], [MessageFrame::Message(0, COPY)]);
+}
+
+#[test]
+fn a_copy_that_is_forwarded_is_no_message_of_its_own() {
+    for qos in [0, 1] {
+        let mut session = subscriber(qos);
+        open_subscriber(&mut session, 0);
+        session.push(at(0), COPY);
+        let frame = MessageFrame::Message(0, COPY);
+        assert_eq!(frames(&mut session, 0), [(FlowEnd::To, frame)]);
+        assert_eq!(session.handle_frame(at(10), FlowEnd::From, frame), None);
+        assert_eq!(frames(&mut session, 10).len(), usize::from(qos));
+        session.handle_frame(at(20), FlowEnd::To, MessageFrame::Reply(0, 0));
+        assert_eq!(events(&mut session), [MessageEvent::Duplicate], "QoS {qos}");
+        session.push(at(20), COPY);
+        assert_eq!(frames(&mut session, 20).len(), 1);
+        session.handle_connection(at(30), None);
+        assert_eq!(events(&mut session), [], "QoS {qos}: a lost copy is no lost message");
+    }
+}
+
+/// MQTT 3.1.1, section 3.1.2.10: the client awaits PINGRESP, also while messages arrive.
+#[test]
+fn a_message_is_no_response_to_a_probe() {
+    let mut session = subscriber(0);
+    open_subscriber(&mut session, 0);
+    assert_eq!(frames(&mut session, 300), [(FlowEnd::From, MessageFrame::Probe)]);
+    session.push(at(400), COPY);
+    assert_eq!(frames(&mut session, 400).len(), 1);
+    session.handle_frame(at(410), FlowEnd::From, MessageFrame::Message(0, COPY));
+    assert_eq!((frames(&mut session, 599), session.poll_abort()), (vec![], false));
+    assert_eq!((frames(&mut session, 600), session.poll_abort()), (vec![], true));
 }
