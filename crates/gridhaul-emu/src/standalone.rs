@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use gridhaul_core::link::LinkAccount;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Record, Scenario};
+use gridhaul_scenario::scenario::{FlowEnd, Record, Scenario};
 use gridhaul_scenario::units::Instant;
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::link_emulator::{Emulator, Forwarded, ForwardedCounter};
-use crate::network::{Address, FlowEnd, NetworkPlan, Testbed};
+use crate::network::{Address, NetworkPlan, Testbed};
 use crate::thread_wakeup::WakeupSchedule;
 use crate::unsupported::unsupported_standalone_keys;
 use gridhaul_linux::{

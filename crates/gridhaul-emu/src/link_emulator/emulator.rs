@@ -10,7 +10,7 @@ use gridhaul_core::link::{
 };
 use gridhaul_core::wire::{clamp_mss, mark_congestion, reported_mtu};
 use gridhaul_scenario::answer::{Capture, Recording};
-use gridhaul_scenario::scenario::{Direction, Hop, PacketsWhileDown, Scenario};
+use gridhaul_scenario::scenario::{Direction, FlowEnd, Hop, PacketsWhileDown, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::bridged_device::{self, BridgeStates};
@@ -20,7 +20,7 @@ use super::packet_store::{PacketStore, StoredPacket};
 use super::recorder::Recorder;
 use super::{ForwardedCounter, Lateness, RowCounters};
 use crate::error::EmulationError;
-use crate::network::{Address, FlowEnd, LinkDevice, NetworkPlan};
+use crate::network::{Address, LinkDevice, NetworkPlan};
 use crate::thread_wakeup::{Thread, WakeupSchedule};
 use gridhaul_linux::Clock;
 use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};

@@ -5,8 +5,8 @@ use std::ops::Range;
 use gridhaul_core::link::EcnCodePoint;
 use gridhaul_core::wire::{EtherType, EthernetFrame, IpPacket, PacketRewriter, PacketSummary};
 
-use crate::network::{Address, FlowEnd};
-use gridhaul_scenario::scenario::Dscp;
+use crate::network::Address;
+use gridhaul_scenario::scenario::{Dscp, FlowEnd};
 
 /// Flow and payload of a packet, from its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gridhaul_linux::IpPrefix;
-use gridhaul_scenario::scenario::IpVersion;
+use gridhaul_scenario::scenario::{FlowEnd, IpVersion};
 
 /// Largest number of members of one flow.
 pub(crate) const MEMBERS_MAX: u32 = 65_000;
@@ -34,17 +34,8 @@ impl AddressFamily {
     }
 }
 
-/// An end of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum FlowEnd {
-    /// The sender of the data.
-    From,
-    /// The receiver of the data.
-    To,
-}
-
 /// The parts of an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
     /// Index of the flow in the scenario.
     pub flow: u16,

@@ -4,10 +4,12 @@ use gridhaul_core::load::IdleRules;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{RouteMetrics, TCP_RTO_MIN};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Flow, Hop, Scenario, Transport};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, Flow, FlowEnd, Hop, Scenario, Transport,
+};
 use gridhaul_scenario::units::Duration;
 
-use super::address::{AddressFamily, FlowEnd};
+use super::address::AddressFamily;
 use crate::socket_config::kernel_mss;
 
 /// A flow of the scenario: all of its members.

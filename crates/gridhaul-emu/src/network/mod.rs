@@ -12,7 +12,7 @@ mod routers;
 mod shaper;
 mod testbed;
 
-pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
+pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, MEMBERS_MAX};
 pub(crate) use flow_layout::FlowLayout;
 pub(crate) use link_device::LinkDevice;
 pub(crate) use plan::NetworkPlan;

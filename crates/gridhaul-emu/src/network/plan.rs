@@ -5,9 +5,9 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_data::link_trace;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Directions, Hop, PacketTooBig, Scenario, Transport};
+use gridhaul_scenario::scenario::{Directions, FlowEnd, Hop, PacketTooBig, Scenario, Transport};
 
-use super::address::{Address, FlowEnd};
+use super::address::Address;
 use super::flow_layout::FlowLayout;
 use super::link_device::LinkDevice;
 use super::proxies::{self, ProxyLayout};

@@ -1,9 +1,9 @@
 //! Hybrid routers of a scenario: each is a relay daemon at a node with several links to its peer.
 
 use gridhaul_linux::IpPrefix;
-use gridhaul_scenario::scenario::{Hop, HybridRouter, Scenario, Transport};
+use gridhaul_scenario::scenario::{FlowEnd, Hop, HybridRouter, Scenario, Transport};
 
-use super::address::{AddressFamily, FlowEnd};
+use super::address::AddressFamily;
 use super::flow_layout::FlowLayout;
 
 /// A node with a hybrid router.

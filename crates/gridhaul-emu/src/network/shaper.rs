@@ -2,9 +2,9 @@
 //! on the destination addresses of its flow.
 
 use gridhaul_linux::{Htb, HtbClass};
-use gridhaul_scenario::scenario::{Scenario, Shaper, ShaperShare};
+use gridhaul_scenario::scenario::{FlowEnd, Scenario, Shaper, ShaperShare};
 
-use super::address::{Address, FlowEnd};
+use super::address::Address;
 use super::flow_layout::FlowLayout;
 
 /// The token bucket of a shaper.

@@ -7,12 +7,12 @@ use gridhaul_scenario::relay::{
     HeadConfig, MeterFraming, MeterListener, RelayConfig, RelayLog, ServerIdentity, TcpDelivery,
     WhenFull,
 };
-use gridhaul_scenario::scenario::{Load, Scenario};
+use gridhaul_scenario::scenario::{FlowEnd, Load, Scenario};
 use gridhaul_scenario::units::{BufferLimit, Bytes, Duration};
 
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::network::{
-    Address, AddressFamily, FlowEnd, NetworkPlan, RelayLayout, aggregator_port, server_port,
+    Address, AddressFamily, NetworkPlan, RelayLayout, aggregator_port, server_port,
 };
 
 /// Port at which the first head accepts collectors.

@@ -4,13 +4,13 @@ use gridhaul_scenario::answer::Warning;
 use gridhaul_scenario::relay::{
     PacketMatch, RelayConfig, RouterClass, RouterConfig, RouterLink, RouterShaper, RouterShare,
 };
-use gridhaul_scenario::scenario::{HybridRouter, HybridRouterClass, Scenario, Shaper};
+use gridhaul_scenario::scenario::{FlowEnd, HybridRouter, HybridRouterClass, Scenario, Shaper};
 
 use super::configuration::relay_config;
 use super::process::{self, RelayProcess};
 use super::{Folder, waited_for_processor};
 use crate::error::EmulationError;
-use crate::network::{Address, FlowEnd, NetworkPlan, RouterLayout, Testbed};
+use crate::network::{Address, NetworkPlan, RouterLayout, Testbed};
 
 /// The relay daemons of the hybrid routers of a run. Dropping this value ends them.
 #[derive(Debug)]
@@ -82,10 +82,6 @@ fn configuration(
 ) -> String {
     let family = plan.flows[layout.probes].family;
     let address = |side| Address { flow: layout.probes as u16, side, number: 0 }.ip(family);
-    let peer = match layout.side {
-        FlowEnd::From => FlowEnd::To,
-        FlowEnd::To => FlowEnd::From,
-    };
     let link = |(name, port): (&String, &usize)| {
         let leads = plan.ports[*port].leads;
         let shaper = leads.and_then(|hop| hop.direction(scenario).active_shaper());
@@ -111,7 +107,7 @@ fn configuration(
     let config = RelayConfig {
         router: Some(RouterConfig {
             address: address(layout.side).to_string(),
-            peer: address(peer).to_string(),
+            peer: address(layout.side.peer()).to_string(),
             port: PROBE_PORT,
             destinations: destinations.iter().map(ToString::to_string).collect(),
             except: Vec::new(),

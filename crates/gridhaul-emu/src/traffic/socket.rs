@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_core::load::IdleRules;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{KeepAlive, Transport};
+use gridhaul_scenario::scenario::{FlowEnd, KeepAlive, Transport};
 use gridhaul_scenario::units::Duration;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_ip_tos, set_ipv6_tclass,
@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
-use crate::network::{Address, AddressFamily, FlowEnd, FlowLayout, aggregator_port, server_port};
+use crate::network::{Address, AddressFamily, FlowLayout, aggregator_port, server_port};
 use crate::socket_config::socket_config;
 use gridhaul_linux::{
     SocketOption, begin_connect, bind_free, configure_socket, set_option, set_receive_buffer,

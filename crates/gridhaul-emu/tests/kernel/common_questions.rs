@@ -49,3 +49,18 @@ fn each_download_has_its_own_power_line() {
     let time = mean(&answer, "firmware", Metric::CompletionTime);
     assert!((4.97..7.0).contains(&time), "{time} s");
 }
+
+#[test]
+fn compressed_headers_leave_capacity_for_readings() {
+    let text = include_str!("../../../../scenarios/header-compression.toml")
+        .replace("duration = \"200 s\"\nwarmup = \"50 s\"", "duration = \"10 s\"");
+    let (text, _) = text.split_once("\n[[sweep]]").expect("a sweep");
+    let Some(answer) = run_with(text, Emu::default()) else { return };
+    let uplink = |metric| mean(&answer, "uplink.forward", metric);
+    // A reading is a packet of 64 B on the link. One may be on its way at the end.
+    let transmitted = uplink(Metric::LinkThroughput) * 10.0 / 512.0;
+    assert!((transmitted - uplink(Metric::PacketsOut)).abs() <= 1.0, "{transmitted} packets");
+    // 150 readings. With packets of 108 B, 9.6 kbit/s would carry 107 of them in 9.7 s.
+    let arrived = mean(&answer, "readings", Metric::Messages);
+    assert!(arrived > 115.0, "{arrived} readings");
+}

@@ -2,11 +2,11 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::relay::{BridgeConfig, BridgeRule, Management, RelayConfig};
-use gridhaul_scenario::scenario::{self, Proxy, Scenario};
+use gridhaul_scenario::scenario::{FlowEnd, Proxy, Scenario};
 use gridhaul_scenario::units::{Bytes, Duration};
 
 use super::status;
-use crate::network::{Address, FlowEnd, NetworkPlan, ProxyLayout, ServedFlow};
+use crate::network::{Address, NetworkPlan, ProxyLayout, ServedFlow};
 use crate::relay::configuration::relay_config;
 
 /// The bridge of a proxy, with a rule for each flow that it serves.
@@ -43,8 +43,8 @@ fn rule(
     let block = |side| Address::block(served.flow as u16, side, family).to_string();
     let device = |side: usize| plan.ports[layout.ports[side]].device.clone();
     let toward = match proxy.served() {
-        scenario::FlowEnd::From => device(served.arrives_at),
-        scenario::FlowEnd::To => device(1 - served.arrives_at),
+        FlowEnd::From => device(served.arrives_at),
+        FlowEnd::To => device(1 - served.arrives_at),
     };
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
     let stack = StackParams::named(scenario, stack, flow.ip);
