@@ -27,7 +27,8 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
     let metrics = Metric::ALL.iter().filter(shown);
     let mut out = Vec::new();
     for metric in metrics {
-        let lines = lines(answers, *metric, keys, numeric.is_some());
+        let mut lines = lines(answers, *metric, keys, numeric.is_some());
+        remove_idle_links(&mut lines, *metric);
         if !lines.iter().any(Line::has_nonzero_value) {
             continue;
         }
@@ -46,7 +47,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
             let omitted = if split { rows.len().saturating_sub(CHARTS_MAX) } else { 0 };
             let omitted = if index + 1 == CHARTS_MAX { omitted } else { 0 };
             let only = part.or((rows.len() == 1).then(|| rows[0]));
-            let rank = weight(*metric) * (0.1 + 0.9 * differences(&own));
+            let rank = weight(*metric) * (0.1 + 0.9 * differences(&own)) * activity(*metric, &own);
             let data = ChartData {
                 metric: *metric,
                 x: if is_labelled { String::new() } else { parameter_label::label(x) },
@@ -71,6 +72,34 @@ fn differences(lines: &[&Line]) -> f64 {
     lines.iter().map(|line| of_row(&line.row)).fold(0.0, f64::max)
 }
 
+/// Share of the largest value of a metric below which nothing happens on a link.
+const IDLE: f64 = 0.01;
+
+/// Removes the rows of links which hardly carry packets compared with others: the table has them.
+fn remove_idle_links(lines: &mut Vec<Line>, metric: Metric) {
+    if matches!(metric, Metric::QueueMean | Metric::Utilisation | Metric::LinkThroughput) {
+        let limit = IDLE * largest(lines.iter());
+        let busy = lines.iter().filter(|line| line.largest() > limit);
+        let busy: IndexSet<String> = busy.map(|line| line.row.clone()).collect();
+        lines.retain(|line| busy.contains(&line.row));
+    }
+}
+
+/// Whether something happens in a chart, from 0 to 1: differences between queues that are nearly
+/// always empty, or between links that are nearly idle, explain nothing.
+fn activity(metric: Metric, lines: &[&Line]) -> f64 {
+    let busy = match metric {
+        Metric::QueueMean => 1.0,
+        Metric::Utilisation => 0.05,
+        _ => return 1.0,
+    };
+    (largest(lines.iter().copied()) / busy).min(1.0)
+}
+
+fn largest<'l>(lines: impl Iterator<Item = &'l Line>) -> f64 {
+    lines.map(Line::largest).fold(0.0, f64::max)
+}
+
 /// The data of a line: an estimate for each value of the first key.
 struct Line {
     /// Row of the answer: a flow or the direction of a link.
@@ -83,6 +112,11 @@ struct Line {
 impl Line {
     fn has_nonzero_value(&self) -> bool {
         self.points.iter().any(|(_, estimate)| estimate.mean.is_some_and(|mean| mean != 0.0))
+    }
+
+    fn largest(&self) -> f64 {
+        let means = self.points.iter().filter_map(|(_, estimate)| estimate.mean);
+        means.fold(0.0, f64::max)
     }
 
     fn name(&self, with_row: bool) -> String {
@@ -230,4 +264,34 @@ fn data_points(line: &Line) -> Vec<DataPoint> {
     let mut points: Vec<_> = points.collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(row: &str, means: [f64; 2]) -> Line {
+        let point = |mean| (String::new(), Estimate { mean: Some(mean), ..Estimate::default() });
+        Line { row: row.to_owned(), rest: Vec::new(), points: means.map(point).into() }
+    }
+
+    #[test]
+    fn queues_of_idle_links_have_no_chart() {
+        let rows = |metric| {
+            let mut lines = vec![line("lan", [0.001, 0.01]), line("radio", [15.0, 80.0])];
+            remove_idle_links(&mut lines, metric);
+            lines.into_iter().map(|line| line.row).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(Metric::QueueMean), ["radio"]);
+        assert_eq!(rows(Metric::LinkDelayMean), ["lan", "radio"]);
+    }
+
+    #[test]
+    fn differences_of_empty_queues_explain_nothing() {
+        let rank = |metric, means| activity(metric, &[&line("lan", means)]);
+        assert_eq!(rank(Metric::QueueMean, [0.0, 80.0]), 1.0);
+        assert_eq!(rank(Metric::QueueMean, [0.1, 0.2]), 0.2);
+        assert_eq!(rank(Metric::Utilisation, [0.001, 0.025]), 0.5);
+        assert_eq!(rank(Metric::Goodput, [0.001, 0.01]), 1.0);
+    }
 }
