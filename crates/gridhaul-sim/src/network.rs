@@ -131,7 +131,10 @@ impl FirstLink<'_> {
     pub(crate) fn send(self, now: Instant, bytes: u32) -> Option<bool> {
         let Self { link, is_plain, entry, events, .. } = self;
         let schedule = |deadline| events.schedule_link(link, deadline);
-        is_plain.then(|| entry.offer_slot(now, bytes, schedule))
+        if !is_plain {
+            return None;
+        }
+        Some(entry.offer_slot(now, bytes, schedule))
     }
 }
 

@@ -1,5 +1,7 @@
-//! The event loop of plain runs gives the results of the event loop of all runs.
+//! The event loop of plain runs gives the results of the event loop of all runs, and the common
+//! path of senders those of the general path.
 
+use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::backend::NoProgress;
 use gridhaul_scenario::scenario::Scenario;
 use proptest::prelude::*;
@@ -82,9 +84,23 @@ fn networks() -> impl Strategy<Value = Scenario> {
 
 /// The rows of a run in one of the two event loops.
 fn rows_of(scenario: &Scenario, is_plain: bool) -> RunRows {
+    rows_of_changed(scenario, is_plain, |_| ())
+}
+
+/// [`rows_of`] with a change of each connection before the run.
+fn rows_of_changed(
+    scenario: &Scenario,
+    is_plain: bool,
+    change: impl Fn(&mut Connection),
+) -> RunRows {
     let layout = Layout::new(scenario).unwrap();
     let mut world = build(scenario, &layout, 0, &NoProgress).unwrap();
     assert!(world.is_plain());
+    for flow in &mut world.flows {
+        if let Ends::Tcp(ends) = &mut flow.ends {
+            ends.iter_mut().for_each(&change);
+        }
+    }
     world.begin();
     let end = world.counters.measured.end;
     world.run_until(end, is_plain).unwrap();
@@ -97,5 +113,14 @@ proptest! {
     #[test]
     fn both_event_loops_give_the_same_rows(scenario in networks()) {
         prop_assert_eq!(rows_of(&scenario, true), rows_of(&scenario, false));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #[test]
+    fn the_common_path_gives_the_rows_of_the_general_path(scenario in networks()) {
+        let general = rows_of_changed(&scenario, true, Connection::leave_common_path);
+        prop_assert_eq!(rows_of(&scenario, true), general);
     }
 }

@@ -34,7 +34,7 @@ impl Transfer {
         let end = |own, peer| Connection::established(params.clone(), own, &params, peer);
         let mut ends = [end(0xffff_f000, 7), end(7, 0xffff_f000)];
         if !common_path {
-            ends[0].sending.activate(&params, 0).leave_common_path();
+            ends[0].leave_common_path();
         }
         let mut writes = VecDeque::new();
         let mut at = Instant::ZERO;

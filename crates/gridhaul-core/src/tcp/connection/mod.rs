@@ -161,6 +161,12 @@ impl Connection {
         }
     }
 
+    /// Sends and handles acknowledgements without the shorter code for common segments from now on,
+    /// for comparisons: the result is the same.
+    pub fn leave_common_path(&mut self) {
+        self.sending.leave_common_path();
+    }
+
     /// The application writes `bytes`; [`u64::MAX`] for an unlimited transfer.
     pub fn write(&mut self, bytes: u64) {
         self.sending.activate(&self.params, self.isn).write(bytes);

@@ -58,6 +58,13 @@ impl SendingHalf {
         }
     }
 
+    /// See [`Connection::leave_common_path`](super::Connection::leave_common_path).
+    pub(super) fn leave_common_path(&mut self) {
+        if let Self::Full(sender) = self {
+            sender.leave_common_path();
+        }
+    }
+
     /// Stops sending and all timers.
     pub(super) fn stop(&mut self) {
         if let Self::Full(sender) = self {

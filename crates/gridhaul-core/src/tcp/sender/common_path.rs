@@ -115,8 +115,7 @@ impl Sender {
         self.refresh_window();
     }
 
-    /// Uses the general path from now on, to compare both.
-    #[cfg(test)]
+    /// See [`Connection::leave_common_path`](crate::tcp::Connection::leave_common_path).
     pub(crate) fn leave_common_path(&mut self) {
         self.flags.set(Flag::CommonPath, false);
     }
