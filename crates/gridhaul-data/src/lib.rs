@@ -5,8 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "parquet")]
-mod column_chunk;
 pub mod link_quality;
 mod link_table;
 pub mod link_trace;

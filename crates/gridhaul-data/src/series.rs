@@ -14,10 +14,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnDescPtr, Type};
+use parquet::schema::types::Type;
 use thiserror::Error;
-
-use crate::column_chunk;
 
 /// Why a series cannot be written as Parquet.
 #[derive(Debug, Error)]
@@ -144,12 +142,11 @@ impl Table<'_> {
     ) -> Result<(), SeriesError> {
         let schema = Arc::new(schema(self.name, self.columns)?);
         let mut writer = SerializedFileWriter::new(out, schema, properties)?;
-        let descriptors = writer.schema_descr().columns().to_vec();
         for start in (0..self.rows).step_by(ROWS_PER_GROUP) {
             let end = self.rows.min(start + ROWS_PER_GROUP);
             let mut group = writer.next_row_group()?;
-            for (descriptor, values) in descriptors.iter().zip(batch(start..end)?) {
-                write_column(&mut group, descriptor, values)?;
+            for (column, values) in self.columns.iter().zip(batch(start..end)?) {
+                write_column(&mut group, &column.name, values)?;
             }
             group.close()?;
         }
@@ -220,20 +217,7 @@ pub(crate) fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, Serie
     Ok(Type::group_type_builder(name).with_fields(fields).build()?)
 }
 
-/// Writes the next column of a row group.
 pub(crate) fn write_column<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    descriptor: &ColumnDescPtr,
-    values: ColumnData,
-) -> Result<(), SeriesError> {
-    match column_chunk::encode(&values, descriptor)? {
-        Some(chunk) => Ok(group.append_column(&chunk.bytes, chunk.close)?),
-        None => write_values(group, descriptor.name(), values),
-    }
-}
-
-/// Writes the next column of a row group with the encodings that the crate `parquet` chooses.
-pub(crate) fn write_values<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     name: &str,
     values: ColumnData,

@@ -65,10 +65,9 @@ impl<W: Write + Send> TableWriter<W> {
         if rows == 0 {
             return Ok(());
         }
-        let descriptors = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
-        for (descriptor, column) in descriptors.iter().zip(columns) {
-            write_column(&mut group, descriptor, column.data)?;
+        for column in columns {
+            write_column(&mut group, &column.name, column.data)?;
         }
         group.close()?;
         Ok(())
