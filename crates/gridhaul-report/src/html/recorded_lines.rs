@@ -158,15 +158,15 @@ impl ThinnedPoints {
             return self.points.push(point);
         };
         let number = (point.x / bucket) as u64;
-        let point = (point.x, point.y);
         match self.buckets.get_mut(self.current) {
-            Some((current, extremes)) if *current == number => extremes.add(point),
+            Some((current, extremes)) if *current == number => extremes.add((point.x, point.y)),
             _ => self.open(number, point),
         }
     }
 
     /// Adds a point to a bucket that is not the current one.
-    fn open(&mut self, number: u64, point: (f64, f64)) {
+    fn open(&mut self, number: u64, point: DataPoint) {
+        let point = (point.x, point.y);
         let is_last = self.buckets.last().is_none_or(|(last, _)| *last < number);
         let found = if is_last {
             Err(self.buckets.len())
