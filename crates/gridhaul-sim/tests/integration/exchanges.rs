@@ -145,8 +145,8 @@ fn a_station_that_opens_connections_starts_data_transfer_on_request() {
 }
 
 /// Acknowledgements are lost for 20 s. The controlled station closes the connection 15 s after its
-/// oldest frame without one, and its RST arrives: the centre need not wait for its own timers, which
-/// would end after 35 s.
+/// oldest frame without one, and its RST arrives: the centre need not wait for its own timers,
+/// which would end after 35 s.
 #[test]
 fn the_rst_of_a_station_that_closes_the_connection_arrives() {
     let answer = run("title = 't'\nduration = '80 s'\n[node]\na = {}\nb = {}\n\
