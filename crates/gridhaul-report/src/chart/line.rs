@@ -175,7 +175,9 @@ impl LineChart {
             let Some((x, y)) = self.shown(point) else { continue };
             xs.add(x);
             ys.add(y);
-            estimates.extend(point.ci95.map(|half| (y, Some(half))));
+            if point.ci95.is_some() {
+                estimates.push((y, point.ci95));
+            }
         }
         let (mut xs, mut ys) = (xs.ends(), ys.ends());
         // The extremes, without intervals of their own, decide whether a value is negative.
