@@ -213,7 +213,7 @@ impl Proxy for AckFilter {
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
-        self.queue.pop_front()
+        self.queue.pop_front(|| self.delayed.is_none())
     }
 
     fn next_deadline(&self) -> Instant {

@@ -87,6 +87,11 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// A segment of the proxy that is still to be written.
+    fn unwritten() -> Self {
+        Self { to: Side::Client, segment: Segment::default(), origin: Origin::Proxy }
+    }
+
     /// The segment that is being handled, forwarded with the header of `segment`.
     pub(crate) fn forward(to: Side, segment: Segment, incoming: &Segment) -> Self {
         let is_same = segment == *incoming;
@@ -144,6 +149,15 @@ pub trait Proxy: fmt::Debug + Send + Sync {
 
     /// The next segment to send now, if any.
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing>;
+
+    /// Passes all segments that are to be sent now to `send`: [`Self::poll_transmit`] until `None`,
+    /// in one call. Returns the time of the next timeout and the bytes at risk after that.
+    fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(&Outgoing)) -> (Instant, u64) {
+        while let Some(outgoing) = self.poll_transmit(now) {
+            send(&outgoing);
+        }
+        (self.next_deadline(), self.bytes_at_risk())
+    }
 
     /// Time of the next timeout; [`Instant::NEVER`] if no timer runs.
     fn next_deadline(&self) -> Instant {

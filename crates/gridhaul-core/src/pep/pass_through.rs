@@ -26,7 +26,7 @@ impl Proxy for PassThrough {
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
-        self.queue.pop_front()
+        self.queue.pop_front(|| true)
     }
 
     fn is_finished(&self) -> bool {

@@ -44,6 +44,11 @@ impl Relay for Coupling {
     }
 
     #[inline]
+    fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(&Outgoing)) -> (Instant, u64) {
+        self.transmit(now, send)
+    }
+
+    #[inline]
     fn next_deadline(&self) -> Instant {
         self.next_deadline()
     }

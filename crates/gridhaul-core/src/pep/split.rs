@@ -82,6 +82,10 @@ impl Proxy for Split {
         self.coupling.poll_transmit(now)
     }
 
+    fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(&Outgoing)) -> (Instant, u64) {
+        self.coupling.transmit(now, send)
+    }
+
     fn next_deadline(&self) -> Instant {
         self.coupling.next_deadline()
     }

@@ -5,11 +5,10 @@ use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::{FlowEnd, PacketsWhileDown};
 use gridhaul_scenario::units::Instant;
 
-use super::{Proxies, ProxyInstance};
+use super::{Proxies, ProxyInstance, SentData};
 use crate::counters::RunCounters;
 use crate::end_id::EndId;
 use crate::events::Target;
-use crate::flow::Flow;
 use crate::network::Network;
 use crate::packet::{Body, Packet};
 
@@ -17,7 +16,6 @@ use crate::packet::{Body, Packet};
 pub(crate) struct Context<'a> {
     pub proxies: &'a mut Proxies,
     pub net: &'a mut Network,
-    pub flows: &'a [Flow],
     pub counters: &'a mut RunCounters,
 }
 
@@ -57,13 +55,13 @@ impl Context<'_> {
     }
 
     /// A proxy has accepted a segment.
+    #[inline(never)]
     pub(crate) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
         let forwarded = self.transmit(now, accepted.instance, Some(accepted.sent));
         let instance = &self.proxies.instances[accepted.instance as usize];
-        if accepted.is_data && instance.acknowledges_data() && !forwarded {
+        if accepted.is_data && instance.sent_data.acknowledges_data && !forwarded {
             // The packet ends here; the proxy sends other packets.
-            let row = self.flows[instance.flow as usize].row as usize;
-            self.counters.path_counters[row].on_arrived(now.since(accepted.sent));
+            self.counters.path_counters[instance.row as usize].on_arrived(now.since(accepted.sent));
         }
     }
 
@@ -84,30 +82,35 @@ impl Context<'_> {
 
     /// Transmits the segments that a proxy has ready. `sent` is the time at which the segment just
     /// accepted was sent. Returns whether a data segment was forwarded unchanged.
+    #[inline]
     fn transmit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
-        let instance = &mut self.proxies.instances[index as usize];
-        let (flow, row) = (instance.flow, self.flows[instance.flow as usize].row);
+        let Self { proxies, net, counters } = self;
+        let instance = &mut proxies.instances[index as usize];
+        let (flow, row) = (instance.flow, instance.row);
         let mut forwarded = false;
-        // A reference, because moving the segment costs more time than sending it.
-        while instance.down.is_none()
-            && let Some(outgoing) = &instance.proxy.poll_transmit(now)
-        {
-            let Outgoing { to, segment, .. } = outgoing;
-            let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
-            let is_original = segment.len > 0 && instance.record_sent(outgoing);
-            let data = segment.len > 0 && *to == Side::Server;
-            if data && is_original {
-                self.counters.path_counters[row as usize].on_sent_by_proxy();
-            }
-            forwarded |= segment.len > 0 && outgoing.is_forwarded();
-            let (to, next) = (EndId::of(flow, end_at(*to)), instance.next[to.index()]);
-            let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
-            if self.net.offer(now, next, segment.wire_bytes(), packet).is_err() && data {
-                self.counters.on_segment_lost(row, flow, segment, LossCause::Queue);
-            }
+        let ProxyInstance { proxy, sent_data, next, down, .. } = instance;
+        let (deadline, bytes_at_risk) = match *down {
+            Some((until, _)) => (until, proxy.bytes_at_risk()),
+            None => proxy.transmit(now, &mut |outgoing| {
+                let Outgoing { to, segment, .. } = outgoing;
+                let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
+                let is_original = segment.len > 0 && sent_data.record(outgoing);
+                let data = segment.len > 0 && *to == Side::Server;
+                if data && is_original {
+                    counters.path_counters[row as usize].on_sent_by_proxy();
+                }
+                forwarded |= segment.len > 0 && outgoing.is_forwarded();
+                let (to, next) = (EndId::of(flow, end_at(*to)), next[to.index()]);
+                let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
+                if net.offer(now, next, segment.wire_bytes(), packet).is_err() && data {
+                    counters.on_segment_lost(row, flow, segment, LossCause::Queue);
+                }
+            }),
+        };
+        if bytes_at_risk != instance.bytes_at_risk.value() {
+            instance.bytes_at_risk.set(now, bytes_at_risk);
         }
-        instance.update_bytes_at_risk(now);
-        self.net.events.schedule(Target::Proxy(index), instance.next_deadline());
+        net.events.schedule(Target::Proxy(index), deadline.min(instance.next_crash()));
         forwarded
     }
 }
@@ -172,22 +175,24 @@ impl ProxyInstance {
         self.crashes_so_far += 1;
         self.down = Some((until, packets));
         self.proxy = self.builder.build_after_crash();
-        self.highest_sent = [None; 2];
+        self.sent_data.highest = [None; 2];
     }
+}
 
+impl SentData {
     /// Counts a data segment that the proxy sends. Returns whether the proxy originates the
     /// segment: it is a retransmission, or belongs to a connection of the proxy.
-    fn record_sent(&mut self, outgoing: &Outgoing) -> bool {
+    fn record(&mut self, outgoing: &Outgoing) -> bool {
         let Outgoing { to, segment, .. } = outgoing;
         let forwarded = outgoing.is_forwarded();
         let end = segment.seq.wrapping_add(segment.sequence_len());
-        let highest = &mut self.highest_sent[to.index()];
+        let highest = &mut self.highest[to.index()];
         let is_new = highest.is_none_or(|highest| end.wrapping_sub(highest).cast_signed() > 0);
         if is_new {
             *highest = Some(end);
         }
         let is_retransmission = !is_new && !forwarded;
         self.retransmissions += u64::from(is_retransmission);
-        is_retransmission || !forwarded && self.acknowledges_data()
+        is_retransmission || !forwarded && self.acknowledges_data
     }
 }

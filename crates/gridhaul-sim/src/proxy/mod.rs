@@ -33,6 +33,8 @@ pub(crate) struct Proxies {
 #[derive(Debug, Clone)]
 pub(crate) struct ProxyInstance {
     pub flow: u32,
+    /// The row of the flow.
+    row: u32,
     proxy: Box<dyn Proxy>,
     builder: ProxyBuilder,
     /// Indices in the list of routes of the next links to the left and to the right.
@@ -46,10 +48,17 @@ pub(crate) struct ProxyInstance {
     bytes_at_risk: TimeAverage,
     /// Number of crashes so far.
     crashes_so_far: u32,
-    /// Retransmitted data segments.
+    sent_data: SentData,
+}
+
+/// The data segments that a proxy has sent.
+#[derive(Debug, Clone, Default)]
+struct SentData {
     retransmissions: u64,
     /// Highest sequence number sent plus one, toward the left and the right.
-    highest_sent: [Option<u32>; 2],
+    highest: [Option<u32>; 2],
+    /// Whether the proxy acknowledges data in place of the receiver.
+    acknowledges_data: bool,
 }
 
 /// State of a proxy that its events show.
@@ -68,7 +77,7 @@ impl ProxyInstance {
         ProxySnapshot {
             is_down: self.down.is_some(),
             at_risk: self.bytes_at_risk.value(),
-            retransmissions: self.retransmissions,
+            retransmissions: self.sent_data.retransmissions,
             timeouts: self.proxy.statistics().timeouts.iter().sum(),
         }
     }
@@ -79,17 +88,16 @@ impl ProxyInstance {
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        let crash = self.crashes.last().map_or(Instant::NEVER, |crash| crash.0);
         let own = match self.down {
             Some((until, _)) => until,
             None => self.proxy.next_deadline(),
         };
-        own.min(crash)
+        own.min(self.next_crash())
     }
 
-    /// Whether the proxy acknowledges data in place of the receiver.
-    const fn acknowledges_data(&self) -> bool {
-        self.builder.mode.acknowledges_data()
+    #[inline]
+    fn next_crash(&self) -> Instant {
+        self.crashes.last().map_or(Instant::NEVER, |crash| crash.0)
     }
 
     /// Payload received, acknowledged and released for one direction, if the proxy acknowledges
@@ -98,7 +106,7 @@ impl ProxyInstance {
     pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<BufferStatus> {
         let held = self.proxy.buffer_status(from);
         // A proxy that only forwards has received nothing.
-        if !self.acknowledges_data() || held.received == 0 {
+        if !self.sent_data.acknowledges_data || held.received == 0 {
             return None;
         }
         let Some(first) = self.proxy.first_sequence_number(from) else { return Some(held) };
@@ -111,12 +119,5 @@ impl ProxyInstance {
         let received = held.received + entered;
         let (taken, released) = (held.acknowledged + entered, held.released + entered);
         Some(BufferStatus { received, acknowledged: taken, released, ..held })
-    }
-
-    fn update_bytes_at_risk(&mut self, now: Instant) {
-        let bytes_at_risk = self.proxy.bytes_at_risk();
-        if bytes_at_risk != self.bytes_at_risk.value() {
-            self.bytes_at_risk.set(now, bytes_at_risk);
-        }
     }
 }

@@ -38,7 +38,7 @@ impl Proxies {
             sum.instances += 1;
             sum.bytes_at_risk += instance.bytes_at_risk.integral_at(now);
             sum.bytes_at_risk_max = sum.bytes_at_risk_max.max(instance.bytes_at_risk.max());
-            sum.retransmissions += instance.retransmissions;
+            sum.retransmissions += instance.sent_data.retransmissions;
         }
         sums
     }

@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyMode, ProxyPosition
 use gridhaul_scenario::units::Instant;
 
 use super::builder::ProxyBuilder;
-use super::{Proxies, ProxyInstance};
+use super::{Proxies, ProxyInstance, SentData};
 use crate::network::FIRST_PROXY;
 use crate::stacks::Stacks;
 
@@ -76,6 +76,7 @@ impl<'s> ProxyWiring<'s> {
                 FlowEnd::From => Side::Client,
                 FlowEnd::To => Side::Server,
             };
+            let acknowledges_data = path_proxy.proxy.mode.acknowledges_data();
             let builder = ProxyBuilder {
                 mode: path_proxy.proxy.mode,
                 params: Arc::clone(&path_proxy.params),
@@ -103,6 +104,7 @@ impl<'s> ProxyWiring<'s> {
             });
             self.proxies.instances.push(ProxyInstance {
                 flow,
+                row: row as u32,
                 proxy: builder.build_initial(),
                 builder,
                 next: [left, right],
@@ -110,8 +112,7 @@ impl<'s> ProxyWiring<'s> {
                 down: None,
                 bytes_at_risk: TimeAverage::default(),
                 crashes_so_far: 0,
-                retransmissions: 0,
-                highest_sent: [None; 2],
+                sent_data: SentData { acknowledges_data, ..SentData::default() },
             });
         }
     }

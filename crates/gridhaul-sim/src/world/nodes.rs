@@ -85,7 +85,7 @@ impl World {
     }
 
     /// A proxy has accepted a segment.
-    #[inline(never)]
+    #[inline]
     pub(super) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
         self.proxy_context().on_accepted_by_proxy(now, accepted);
         self.log_proxy(now, accepted.instance, ProxyStep::Segment);
@@ -120,7 +120,6 @@ impl World {
         proxy::Context {
             proxies: &mut self.proxies,
             net: &mut self.net,
-            flows: &self.flows,
             counters: &mut self.counters,
         }
     }

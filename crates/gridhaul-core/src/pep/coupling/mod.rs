@@ -16,7 +16,7 @@ use gridhaul_scenario::units::{Bytes, Instant};
 use self::drain::StatedOffer;
 use self::unanswered::Unanswered;
 use super::aborted::Aborted;
-use super::{Origin, Outgoing, Side};
+use super::{Outgoing, Side};
 use crate::tcp::{Connection, Flags, Segment, StackParams, State};
 
 /// Whether the endpoints see two connections or one.
@@ -174,54 +174,70 @@ impl Coupling {
         self.propagate(now);
     }
 
-    #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        // Sending over one connection does not change the other, so that neither is polled again.
-        if self.next_poll == NextPoll::Client {
-            let outgoing = self.poll_connection(now, Side::Client);
-            if outgoing.is_some() {
-                return outgoing;
-            }
+        let mut outgoing = Outgoing::unwritten();
+        self.poll_into(now, &mut outgoing).then_some(outgoing)
+    }
+
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        send: &mut dyn FnMut(&Outgoing),
+    ) -> (Instant, u64) {
+        // One segment after another is written to the same place, since moving a segment takes
+        // longer than writing it.
+        let mut outgoing = Outgoing::unwritten();
+        while self.poll_into(now, &mut outgoing) {
+            send(&outgoing);
         }
-        if self.next_poll == NextPoll::Server {
-            let outgoing = self.poll_connection(now, Side::Server);
-            if outgoing.is_some() {
-                return outgoing;
-            }
+        (self.next_deadline(), self.bytes_at_risk())
+    }
+
+    /// Writes the next segment to send now to `outgoing`. Returns false if there is none.
+    #[inline(always)]
+    fn poll_into(&mut self, now: Instant, outgoing: &mut Outgoing) -> bool {
+        // Sending over one connection does not change the other, so that neither is polled again.
+        if self.next_poll == NextPoll::Client && self.poll_connection(now, Side::Client, outgoing)
+            || self.next_poll == NextPoll::Server
+                && self.poll_connection(now, Side::Server, outgoing)
+        {
+            return true;
         }
         if self.next_poll == NextPoll::Unanswered {
             self.update_unanswered(now);
             self.next_poll = NextPoll::Nothing;
         }
-        None
+        false
     }
 
     /// Polls a connection for a segment. After its last one, the next connection is polled.
     #[inline(always)]
-    fn poll_connection(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
-        let connection = &mut self.connections[to.index()];
-        if !connection.may_send() {
-            return self.poll_in_other_states(now, to);
-        }
-        let Some(range) = connection.poll_range(now) else {
+    fn poll_connection(&mut self, now: Instant, to: Side, outgoing: &mut Outgoing) -> bool {
+        if self.connection(to).has_nothing_to_send(now) {
             self.next_poll = NextPoll::after(to);
-            return None;
-        };
-        // The segment is written in place: moving it takes longer than writing it.
-        let mut outgoing = Outgoing { to, segment: Segment::default(), origin: Origin::Proxy };
-        connection.write_range(now, range, &mut outgoing.segment);
-        self.on_polled(to, &mut outgoing.segment);
-        Some(outgoing)
+            return false;
+        }
+        self.poll_busy_connection(now, to, outgoing)
     }
 
-    #[cold]
-    fn poll_in_other_states(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
-        let Some(mut segment) = self.connections[to.index()].poll_transmit(now) else {
-            self.next_poll = NextPoll::after(to);
-            return None;
-        };
-        self.on_polled(to, &mut segment);
-        Some(Outgoing { to, segment, origin: Origin::Proxy })
+    fn poll_busy_connection(&mut self, now: Instant, to: Side, outgoing: &mut Outgoing) -> bool {
+        let connection = &mut self.connections[to.index()];
+        if connection.may_send() {
+            let Some(range) = connection.poll_range(now) else {
+                self.next_poll = NextPoll::after(to);
+                return false;
+            };
+            connection.write_range(now, range, &mut outgoing.segment);
+        } else {
+            let Some(segment) = connection.poll_transmit(now) else {
+                self.next_poll = NextPoll::after(to);
+                return false;
+            };
+            outgoing.segment = segment;
+        }
+        outgoing.to = to;
+        self.on_polled(to, &mut outgoing.segment);
+        true
     }
 
     /// A connection has a segment to send.
@@ -229,8 +245,12 @@ impl Coupling {
     fn on_polled(&mut self, to: Side, segment: &mut Segment) {
         // A connection sends data before a pure acknowledgement, unless the acknowledgement covers
         // nothing but SYN. After a pure acknowledgement it has therefore nothing more to send.
-        let opens = self.connection(to).receiver().next() == 1;
-        if segment.len == 0 && segment.flags == Flags::ACK && !opens {
+        let connection = self.connection(to);
+        let is_last = match segment.len {
+            0 => segment.flags == Flags::ACK && connection.receiver().next() != 1,
+            _ => connection.has_filled_window(),
+        };
+        if is_last {
             self.next_poll = NextPoll::after(to);
         }
         self.adjust_header(to, segment);

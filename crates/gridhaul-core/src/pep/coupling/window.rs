@@ -26,13 +26,21 @@ impl Coupling {
     #[inline]
     pub(super) fn update_window(&mut self, side: Side) {
         let offered = self.directions[side.index()].offered;
+        let connection = self.connection(side);
+        let params = connection.params();
+        let half = params.receive_window / 2;
+        let step = params.mss.min(half);
+        let is_draining = self.stated_before_drain.is_some();
+        let most = connection.receiver().window_limit(params);
+        debug_assert!(is_draining || self.window(side) <= most, "the buffer limits the window");
+        if offered >= step && most < offered.saturating_add(half) && !is_draining {
+            // Most events free too little space for an update, whatever the window is.
+            return;
+        }
         let window = self.window(side);
         if window <= offered {
             return;
         }
-        let params = self.connection(side).params();
-        let half = params.receive_window / 2;
-        let step = params.mss.min(half);
         let has_opened = offered < step && window >= step || window - offered >= half;
         if has_opened && !self.must_keep_window(side) {
             self.connection_mut(side).request_ack();

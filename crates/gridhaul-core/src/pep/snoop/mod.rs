@@ -316,7 +316,7 @@ impl Proxy for Snoop {
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
-        self.queue.pop_front()
+        self.queue.pop_front(|| self.cache.is_empty())
     }
 
     fn next_deadline(&self) -> Instant {

@@ -201,7 +201,8 @@ impl Relay for StoringRelay {
 
     #[inline]
     fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
-        self.queue.pop_front()
+        let holds_data = |direction: &Direction| !direction.store.is_empty();
+        self.queue.pop_front(|| !self.directions.iter().any(holds_data))
     }
 
     fn next_deadline(&self) -> Instant {

@@ -52,6 +52,11 @@ impl Store {
         *self = Self::default();
     }
 
+    /// Whether no segment is stored.
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     /// Number of stored payload bytes.
     pub(super) const fn payload(&self) -> u64 {
         self.payload

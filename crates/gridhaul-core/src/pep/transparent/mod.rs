@@ -144,9 +144,17 @@ impl<R: Relay> Transparent<R> {
         }
     }
 
-    /// The proxy has engaged with wrong sequence numbers, which it has read from old duplicates.
+    /// A host acknowledges data that the proxy has never sent: data that it holds, or the proxy has
+    /// engaged with wrong sequence numbers, which it has read from old duplicates.
+    #[cold]
     fn on_unsent_acknowledged(&mut self, now: Instant, from: Side, segment: &Segment) {
-        if self.disengage() {
+        if let Phase::Engaged(engaged) = &self.phase
+            && engaged.held.contains(from, segment.ack)
+        {
+            let ack = engaged.relay.next_to(from);
+            let known = Segment { ack, sack: SackBlocks::default(), ..*segment };
+            self.handle_segment(now, from, &known);
+        } else if self.disengage() {
             self.forward(now, from, segment);
         }
     }
@@ -190,7 +198,7 @@ impl<R: Relay> Transparent<R> {
     }
 
     fn pop_forwarded(&mut self) -> Option<Outgoing> {
-        let next = self.queue.as_mut()?.pop_front();
+        let next = self.queue.as_mut()?.pop_front(|| false);
         self.queue.take_if(|queue| queue.is_empty());
         next
     }
@@ -227,17 +235,10 @@ impl<R: Relay> Proxy for Transparent<R> {
 
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if let Phase::Engaged(engaged) = &mut self.phase {
-            let known;
-            let segment = if !engaged.acknowledges_unsent(from, segment) {
-                segment
-            } else if engaged.held.contains(from, segment.ack) {
-                let ack = engaged.relay.next_to(from);
-                known = Segment { ack, sack: SackBlocks::default(), ..*segment };
-                &known
-            } else {
+            if engaged.acknowledges_unsent(from, segment) {
                 self.on_unsent_acknowledged(now, from, segment);
                 return;
-            };
+            }
             engaged.held.note(from, segment);
             let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
             if !(opens && from == Side::Client && engaged.relay.is_over()) {
@@ -257,6 +258,16 @@ impl<R: Relay> Proxy for Transparent<R> {
         match &mut self.phase {
             Phase::Engaged(engaged) if self.queue.is_none() => engaged.relay.poll_transmit(now),
             _ => self.pop_forwarded(),
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(&Outgoing)) -> (Instant, u64) {
+        while let Some(outgoing) = self.pop_forwarded() {
+            send(&outgoing);
+        }
+        match &mut self.phase {
+            Phase::Forwarding(_) => (Instant::NEVER, 0),
+            Phase::Engaged(engaged) => engaged.relay.transmit(now, send),
         }
     }
 

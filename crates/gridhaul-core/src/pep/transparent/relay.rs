@@ -25,6 +25,15 @@ pub trait Relay: fmt::Debug + Clone + Send + Sync + 'static {
     /// The next segment to send now, if any.
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing>;
 
+    /// Passes all segments that are to be sent now to `send`. Returns the time of the next timeout
+    /// and the bytes at risk after that.
+    fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(&Outgoing)) -> (Instant, u64) {
+        while let Some(outgoing) = self.poll_transmit(now) {
+            send(&outgoing);
+        }
+        (self.next_deadline(), self.bytes_at_risk())
+    }
+
     /// Time of the next timeout.
     fn next_deadline(&self) -> Instant;
 

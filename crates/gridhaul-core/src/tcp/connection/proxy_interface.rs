@@ -58,6 +58,13 @@ impl Connection {
         self.receiver.request_ack();
     }
 
+    /// Whether a poll would return nothing: no data was written, and no acknowledgement is due.
+    /// False where that is not known.
+    #[inline]
+    pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
+        self.may_send() && self.sender().is_none() && !self.receiver.ack_due(now)
+    }
+
     /// A probe of keep-alive: an empty segment before the data that is sent next, which the peer
     /// answers with an acknowledgement (RFC 9293, section 3.8.4).
     pub fn keep_alive_probe(&mut self, now: Instant) -> Segment {

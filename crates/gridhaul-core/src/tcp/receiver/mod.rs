@@ -234,6 +234,12 @@ impl Receiver {
         self.edge(params).saturating_sub(self.next) as u32
     }
 
+    /// The free buffer space, and SYN while it is expected: [`Self::window`] is not larger.
+    #[inline]
+    pub(crate) const fn window_limit(&self, params: &StackParams) -> u32 {
+        params.receive_window.saturating_sub(self.unread).saturating_add((self.next == 0) as u32)
+    }
+
     /// The last offered window, relative to the next byte expected. SYN carries at most 65,535
     /// bytes, because its window is never scaled (RFC 7323, section 2.2).
     #[inline]
