@@ -6,10 +6,8 @@ use crate::source::without_comments;
 
 /// Functions with such a parameter: coordinates of a point, a mean with its interval, names of a
 /// suite.
-const EXCEPTIONS: [&str; 8] = [
+const EXCEPTIONS: [&str; 6] = [
     "conformance/src/ns2_grid.rs: fn agree",
-    "crates/gridhaul-report/src/chart/decimate.rs: fn add",
-    "crates/gridhaul-report/src/chart/decimate.rs: fn new",
     "crates/gridhaul-report/src/chart/line.rs: fn from",
     "crates/gridhaul/src/plan/verify_tests.rs: fn verification_of",
     "crates/gridhaul/tests/cli/emu/mod.rs: fn is_loaded",

@@ -1,8 +1,15 @@
 //! Reduction of long lines without visible changes: first, minimum, maximum and last value of every
 //! pixel column.
 
+/// A position on both axes, in pixels or in values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Position {
+    pub x: f64,
+    pub y: f64,
+}
+
 /// A point in pixels; `None` is a gap.
-pub(super) type Pixel = Option<(f64, f64)>;
+pub(super) type Pixel = Option<Position>;
 
 /// Returns few points unchanged, else at most four for each pixel column.
 pub(super) fn decimate(
@@ -17,14 +24,14 @@ pub(super) fn decimate(
     let mut column: Option<Column> = None;
     let mut gap = false;
     for point in points {
-        let Some((x, y)) = point else {
+        let Some(point) = point else {
             gap = true;
             continue;
         };
         match &mut column {
-            Some(open) if open.contains(x) => open.add((x, y)),
+            Some(open) if open.contains(point.x) => open.add(point),
             _ => {
-                let index = x.floor();
+                let index = point.x.floor();
                 let before = column.take();
                 if let Some(open) = &before {
                     open.write(&mut out);
@@ -34,7 +41,7 @@ pub(super) fn decimate(
                 if before.as_ref().is_some_and(is_visible) {
                     out.push(None);
                 }
-                column = Some(Column::new(index, (x, y)));
+                column = Some(Column::new(index, point));
             }
         }
         gap = false;
@@ -58,7 +65,7 @@ struct Column {
 }
 
 impl Column {
-    fn new(index: f64, point: (f64, f64)) -> Self {
+    fn new(index: f64, point: Position) -> Self {
         Self { index, extremes: Extremes::new(point) }
     }
 
@@ -66,7 +73,7 @@ impl Column {
         (self.index..self.index + 1.0).contains(&x)
     }
 
-    fn add(&mut self, point: (f64, f64)) {
+    fn add(&mut self, point: Position) {
         self.extremes.add(point);
     }
 
@@ -78,29 +85,29 @@ impl Column {
 /// The points that determine the look of a narrow part of a line, each with its number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extremes {
-    first: (usize, (f64, f64)),
-    low: (usize, (f64, f64)),
-    high: (usize, (f64, f64)),
-    last: (usize, (f64, f64)),
+    first: (usize, Position),
+    low: (usize, Position),
+    high: (usize, Position),
+    last: (usize, Position),
 }
 
 impl Extremes {
-    pub(crate) const fn new(point: (f64, f64)) -> Self {
+    pub(crate) const fn new(point: Position) -> Self {
         Self { first: (0, point), low: (0, point), high: (0, point), last: (0, point) }
     }
 
-    pub(crate) fn add(&mut self, point: (f64, f64)) {
+    pub(crate) fn add(&mut self, point: Position) {
         self.last = (self.last.0 + 1, point);
-        if point.1 < self.low.1.1 {
+        if point.y < self.low.1.y {
             self.low = self.last;
         }
-        if point.1 > self.high.1.1 {
+        if point.y > self.high.1.y {
             self.high = self.last;
         }
     }
 
     /// At most four points, in the order in which they were added.
-    pub(crate) fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+    pub(crate) fn points(&self) -> impl Iterator<Item = Position> {
         let Self { first, low, high, last } = *self;
         let (second, third) = if low.0 < high.0 { (low, high) } else { (high, low) };
         let mut before = None;
@@ -119,12 +126,12 @@ mod tests {
         let wave = (0..100_000).map(|i| {
             let x = f64::from(i) / 200.0;
             let y = if i == 50_123 { 999.0 } else { f64::from(i % 7) };
-            (!(20_000..30_000).contains(&i)).then_some((x, y))
+            (!(20_000..30_000).contains(&i)).then_some(Position { x, y })
         });
         let kept = decimate(wave, 500, 100_000);
         assert!(kept.len() <= 2001, "{}", kept.len());
-        assert!(kept.iter().flatten().any(|(_, y)| *y == 999.0));
+        assert!(kept.iter().flatten().any(|point| point.y == 999.0));
         assert_eq!(kept.iter().filter(|point| point.is_none()).count(), 1);
-        assert_eq!(kept[0], Some((0.0, 0.0)));
+        assert_eq!(kept[0], Some(Position { x: 0.0, y: 0.0 }));
     }
 }

@@ -5,7 +5,7 @@ use svg::node::element::{Group, Path};
 
 use super::Axis;
 use super::axis_layout::{self, AxisLayout, Extent, Fit};
-use super::decimate::{Pixel, decimate};
+use super::decimate::{Pixel, Position, decimate};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::Sample;
@@ -223,10 +223,9 @@ impl<'a> SeriesRenderer<'a> {
         x: &'a AxisLayout,
         chart: &'a LineChart,
     ) -> Self {
-        let pixels = series
-            .points
-            .iter()
-            .map(|point| chart.shown(point).map(|(at, y)| (x.place(at), frame.y.place(y))));
+        let pixels = series.points.iter().map(|point| {
+            chart.shown(point).map(|(at, y)| Position { x: x.place(at), y: frame.y.place(y) })
+        });
         let columns = (frame.right - frame.left) as usize;
         let pixels = decimate(pixels, columns, series.points.len());
         Self { index, series, frame, x, chart, pixels }
@@ -243,9 +242,9 @@ impl<'a> SeriesRenderer<'a> {
         let mut data = String::new();
         let mut before: Pixel = None;
         for pixel in &self.pixels {
-            if let Some((x, y)) = *pixel {
+            if let Some(Position { x, y }) = *pixel {
                 match before {
-                    Some((_, y0)) if self.series.stroke == Stroke::Step => {
+                    Some(Position { y: y0, .. }) if self.series.stroke == Stroke::Step => {
                         path_to(&mut data, 'L', x, y0);
                         path_to(&mut data, 'L', x, y);
                     }
@@ -284,7 +283,7 @@ impl<'a> SeriesRenderer<'a> {
         }
         let step = (self.frame.right - self.frame.left) / 8.0;
         let mut next = self.frame.left + step * (self.index as f64 + 0.5) / SERIES_MAX as f64;
-        for (x, y) in self.pixels.iter().flatten() {
+        for Position { x, y } in self.pixels.iter().flatten() {
             if *x >= next {
                 group = group.add(marker(self.index, *x, *y, false));
                 next = x + step;

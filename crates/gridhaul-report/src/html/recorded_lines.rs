@@ -7,7 +7,7 @@ use std::ops::Range;
 use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
 
 use crate::chart::DataPoint;
-use crate::chart::decimate::Extremes;
+use crate::chart::decimate::{Extremes, Position};
 
 /// A line of a quantity.
 pub(super) struct RecordedLine {
@@ -158,15 +158,15 @@ impl ThinnedPoints {
             return self.points.push(point);
         };
         let number = (point.x / bucket) as u64;
+        let point = Position { x: point.x, y: point.y };
         match self.buckets.get_mut(self.current) {
-            Some((current, extremes)) if *current == number => extremes.add((point.x, point.y)),
+            Some((current, extremes)) if *current == number => extremes.add(point),
             _ => self.open(number, point),
         }
     }
 
     /// Adds a point to a bucket that is not the current one.
-    fn open(&mut self, number: u64, point: DataPoint) {
-        let point = (point.x, point.y);
+    fn open(&mut self, number: u64, point: Position) {
         let is_last = self.buckets.last().is_none_or(|(last, _)| *last < number);
         let found = if is_last {
             Err(self.buckets.len())
@@ -185,7 +185,7 @@ impl ThinnedPoints {
     fn finish(self) -> Vec<DataPoint> {
         let Self { mut points, buckets, .. } = self;
         for (_, bucket) in &buckets {
-            points.extend(bucket.points().map(DataPoint::from));
+            points.extend(bucket.points().map(|Position { x, y }| DataPoint { x, y, ci95: None }));
         }
         if !points.is_sorted_by(|a, b| a.x.total_cmp(&b.x).is_le()) {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
