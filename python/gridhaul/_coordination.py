@@ -67,17 +67,31 @@ class Watchdog:
         self._report_after_s = report_after_s
         self._timeout_s = timeout_s
         self._ended = threading.Event()
+        self._ignores_interrupt = False
         self._is_main = threading.current_thread() is threading.main_thread()
         self._thread = threading.Thread(target=self._watch, name="gridhaul watchdog", daemon=True)
 
     def start(self) -> None:
         """Begin to observe."""
+        # A shell that is not interactive starts commands in the background with this signal
+        # ignored: there it must interrupt a simulator that hangs, and nothing else.
+        self._ignores_interrupt = (
+            self._is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        )
+        if self._ignores_interrupt:
+            signal.signal(signal.SIGINT, self._interrupt)
         self._thread.start()
 
     def stop(self) -> None:
         """End: the co-simulation has ended."""
         self._ended.set()
         self._thread.join()
+        if self._ignores_interrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _interrupt(self, *_: object) -> None:
+        if self.error is not None:
+            raise KeyboardInterrupt
 
     def _watch(self) -> None:
         known: list[SimulatorState] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import sys
 import time
 from typing import Any
@@ -327,6 +328,22 @@ def test_a_simulator_that_hangs_is_named_and_ended(
     assert "nothing: it computes the step of 20" in rows["sleeper"]
     assert rows["network"].endswith("sleeper to go on")
     assert "network" in rows["control"] or "sleeper" in rows["control"]
+
+
+def test_a_simulator_that_hangs_is_ended_where_interrupts_are_ignored() -> None:
+    """As in a command that a shell has started in the background."""
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        simulators = {**SIMULATORS, "Sleeper": HERE}
+        with mosaik.World(simulators, time_resolution=RESOLUTION_S, skip_greetings=True) as world:
+            sleeper = world.start("Sleeper").Sleeper()
+            network = world.start("Network", scenario=district())
+            world.connect(sleeper, network.Node(name="head"), ("report", "send"))
+            with pytest.raises(gridhaul.mosaik.NoProgressError):
+                gridhaul.mosaik.run_world(world, 100, timeout_s=1, print_progress=False)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def test_a_co_simulation_with_progress_is_not_reported(capsys: pytest.CaptureFixture[str]) -> None:
