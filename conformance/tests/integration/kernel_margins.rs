@@ -1,8 +1,7 @@
 //! The times of cases that run on a kernel leave its timers their tolerance.
 //!
-//! A timer of a kernel expires at a tick, so that a run tells an early expiration from a late one
-//! only by chance. If a packet of the script arrives in this time, or the run ends, a case fails in
-//! some runs and passes in others.
+//! A timer of a kernel expires at a tick, earlier or later by chance. If a packet of the script
+//! arrives in the meantime, or the run ends, a case fails in some runs and passes in others.
 
 use gridhaul_conformance::case::{self, Case, Peer};
 use gridhaul_conformance::compare::BackendTolerance;

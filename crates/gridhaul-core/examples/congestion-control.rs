@@ -9,7 +9,7 @@
 use gridhaul_core::tcp::congestion::{CongestionControl, Window};
 use gridhaul_core::tcp::{Ack, Loss, StackParams};
 use gridhaul_scenario::scenario::{Recovery, Stack};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
 /// Reno with a smaller reduction after a loss: to 0.8 instead of half of the window.
 struct Gentle {
@@ -60,24 +60,13 @@ pub(crate) fn main() {
 /// other fields for algorithms that measure.
 fn acknowledgement(mss: u32) -> Ack {
     Ack {
-        now: Instant::ZERO,
         delivered: mss,
         slow_start_credit: mss,
         avoidance_credit: mss,
-        rtt: None,
-        srtt: Duration::ZERO,
         prior_in_flight: mss.into(),
-        in_flight: 0,
-        una: 0,
-        next: 0,
         window_limited: true,
-        in_recovery: false,
-        lost: 0,
-        delivered_total: 0,
-        lost_total: 0,
-        rate: None,
-        paced_until: Instant::ZERO,
         mss,
+        ..Ack::default()
     }
 }
 

@@ -5,7 +5,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::link::LossCause;
 
 /// An acknowledgement.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Ack {
     /// Current time.
     pub now: Instant,

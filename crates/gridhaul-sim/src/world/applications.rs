@@ -218,7 +218,7 @@ impl World {
     #[cold]
     fn on_payload(&mut self, now: Instant, end: EndId) {
         let flow_index = end.flow();
-        let side = if end.is_from() { FlowEnd::From } else { FlowEnd::To };
+        let side = end.end();
         loop {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;

@@ -41,7 +41,7 @@ impl World {
         let Some(content) = datagram.coap.filter(|_| !(is_altered && member.has_dtls())) else {
             return;
         };
-        let end = if packet.to.is_from() { FlowEnd::From } else { FlowEnd::To };
+        let end = packet.to.end();
         if let Some(message) = member.handle_datagram(now, end, content, counters) {
             self.counters.indirect_payload[flow_index as usize] += message.bytes;
             let ready = message.ready;

@@ -390,24 +390,12 @@ mod samples {
     /// An acknowledgement of a full segment without other events.
     pub(super) fn ack(mss: u32) -> Ack {
         Ack {
-            now: Instant::ZERO,
             delivered: mss,
             slow_start_credit: mss,
             avoidance_credit: mss,
-            rtt: None,
-            srtt: Duration::ZERO,
-            prior_in_flight: 0,
-            in_flight: 0,
-            una: 0,
-            next: 0,
             window_limited: true,
-            in_recovery: false,
-            lost: 0,
-            delivered_total: 0,
-            lost_total: 0,
-            rate: None,
-            paced_until: Instant::ZERO,
             mss,
+            ..Ack::default()
         }
     }
 
