@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gridhaul_testing::close;
 use nix::sched::{CloneFlags, setns};
 
 /// Algorithm names are global to the machine, so these tests run one at a time. `None`: this
@@ -160,6 +161,7 @@ impl Network {
         let listener = within(&b, || TcpListener::bind("10.2.0.1:7777").unwrap());
         let receiver = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
+            close(listener);
             let mut bytes = 0;
             let mut buffer = vec![0; 1 << 16];
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -216,6 +218,7 @@ impl Network {
         // The kernel completes the handshake before `accept`.
         let mut client = within(&b, || connect("[fd00:1::1]:7777".parse().unwrap()));
         let (mut stream, _) = listener.accept().unwrap();
+        close(listener);
         let receiver = thread::spawn(move || {
             client.read_exact(&mut vec![0; bytes]).unwrap();
             client

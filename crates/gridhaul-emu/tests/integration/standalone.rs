@@ -13,6 +13,7 @@ use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::{Clock, TcpInfo};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
+use gridhaul_testing::close;
 use rustix::net::sockopt::tcp_congestion;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -91,6 +92,7 @@ fn ends_of(pair: &FlowEndpoints) -> [SocketState; 2] {
     let client =
         inside(&near.0, || TcpStream::connect_timeout(&at, limit).expect("the far end listens"));
     let (server, from) = listener.accept().expect("a connection");
+    close(listener);
     assert_eq!(from.ip(), near.1, "the route sets the source address");
     for (mut one, mut other) in [(&client, &server), (&server, &client)] {
         other.set_read_timeout(Some(limit)).expect("a limit");

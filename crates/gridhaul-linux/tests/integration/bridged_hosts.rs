@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use gridhaul_linux::{
     FrameBatch, Namespace, OutgoingFrame, PacketSocket, ReceivedFrame, SendRejection, run_batch,
 };
+use gridhaul_testing::close;
 
 use crate::packet_socket::wait_until_up;
 
@@ -70,6 +71,7 @@ impl BridgedHosts {
         let listener = self.server.enter(|| TcpListener::bind(address).unwrap()).unwrap();
         let client = self.client.enter(|| TcpStream::connect_timeout(&address, LIMIT).unwrap());
         let ends = [client.unwrap(), listener.accept().unwrap().0];
+        close(listener);
         for end in &ends {
             end.set_read_timeout(Some(LIMIT)).unwrap();
             end.set_nodelay(true).unwrap();

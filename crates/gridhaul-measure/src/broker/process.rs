@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time;
 
 use gridhaul_linux::kill_with_parent_thread;
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, getpriority_process, kill_process, setpriority_process};
 
 use super::BrokerError;
@@ -145,6 +146,11 @@ pub(super) fn free_ports<const N: usize>(site: &Site<'_>) -> Result<[u16; N], Br
             let listener = TcpListener::bind(address)?;
             *port = listener.local_addr()?.port();
             listeners.push(listener);
+        }
+        // A program that another thread starts meanwhile has their file descriptors until it
+        // begins, and would keep them open.
+        for listener in &listeners {
+            shutdown(listener, Shutdown::Both)?;
         }
         Ok(ports)
     };

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use gridhaul_linux::Namespace;
+use gridhaul_testing::close;
 
 /// Longest time for each step of a transfer.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -26,6 +27,7 @@ impl Ends<'_> {
         let client = self.client.enter(connect).unwrap();
         let (server, peer) = listener.accept().unwrap();
         assert_eq!(peer, client.local_addr().unwrap(), "the server sees the client");
+        close(listener);
         for stream in [&client, &server] {
             stream.set_read_timeout(Some(LIMIT)).unwrap();
             stream.set_write_timeout(Some(LIMIT)).unwrap();

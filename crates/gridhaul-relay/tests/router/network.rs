@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gridhaul_linux::{Namespace, set_sysctl};
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::{has_program, has_tool};
+use gridhaul_testing::{close, has_program, has_tool};
 use serde_json::Value;
 
 /// A side of the links.
@@ -194,6 +194,7 @@ impl Network {
         let limit = Duration::from_secs(20);
         let own = self.enter(opener, || TcpStream::connect_timeout(&server, limit).unwrap());
         let (other, from) = listener.accept().unwrap();
+        close(listener);
         assert_eq!(from.ip(), opener.address(), "the address is that of the side");
         match opener {
             Side::Terminal => [own, other],
