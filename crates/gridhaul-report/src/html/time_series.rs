@@ -66,11 +66,27 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
     let charts = quantities.into_iter().map(|(table, quantity)| {
         let mut lines = take(table, quantity).unwrap_or_default();
         if quantity == TOGETHER.0 {
-            lines.extend(take(table, TOGETHER.1).unwrap_or_default());
+            let thresholds = take(table, TOGETHER.1).unwrap_or_default();
+            let thresholds = without_unreached(thresholds, &lines);
+            lines.extend(thresholds);
         }
         draw(lines, table, quantity)
     });
     charts.flatten().collect()
+}
+
+/// Slow-start thresholds without those above the largest window. An initial threshold that no
+/// window reaches, such as the receive window, would reduce the windows to a line at the bottom.
+fn without_unreached(mut thresholds: Vec<Line>, windows: &[Line]) -> Vec<Line> {
+    let points = windows.iter().flat_map(|line| &line.points);
+    let largest = points.map(|point| point.y).fold(0.0, f64::max);
+    for point in thresholds.iter_mut().flat_map(|line| &mut line.points) {
+        if point.y > largest {
+            point.y = f64::NAN;
+        }
+    }
+    thresholds.retain(|line| line.points.iter().any(|point| point.y.is_finite()));
+    thresholds
 }
 
 /// Congestion windows and queues explain most; all time series rank below charts of differences
@@ -205,4 +221,23 @@ fn chart(mut lines: Vec<Line>, table: &str, quantity: &str, note: &str) -> Named
         })
         .collect();
     NamedChart { name, section: "Over time".to_owned(), chart: chart.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(values: &[f64]) -> Line {
+        let point = |(second, &y): (usize, &f64)| DataPoint { x: second as f64, y, ci95: None };
+        Line { parts: Vec::new(), points: values.iter().enumerate().map(point).collect() }
+    }
+
+    #[test]
+    fn a_threshold_that_no_window_reaches_is_not_drawn() {
+        let windows = [line(&[3.0, 9.0, 4.0])];
+        let found = without_unreached(vec![line(&[1e6, 1e6, 4.5]), line(&[9.5])], &windows);
+        let [first] = &found[..] else { panic!("{} lines", found.len()) };
+        let drawn: Vec<bool> = first.points.iter().map(|point| point.y.is_finite()).collect();
+        assert_eq!(drawn, [false, false, true]);
+    }
 }
