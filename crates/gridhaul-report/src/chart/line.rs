@@ -159,7 +159,8 @@ impl LineChart {
         parts.extend(pens.iter().filter_map(SeriesRenderer::intervals));
         parts.extend(pens.iter().filter_map(SeriesRenderer::line));
         parts.extend(pens.iter().map(SeriesRenderer::markers));
-        parts.push(references(&self.references, &frame, &x));
+        let lines_in_pixels: Vec<&[Pixel]> = pens.iter().map(|pen| &pen.pixels[..]).collect();
+        parts.push(references(&self.references, &frame, &x, &lines_in_pixels));
         let lines = if series.len() == 1 { "line" } else { "lines" };
         let about = format!("{} against {}, {} {lines}", frame.y.title, x.title, series.len());
         frame.finish(parts, 48.0, &about)

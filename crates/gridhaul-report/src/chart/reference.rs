@@ -1,8 +1,11 @@
 //! References across a chart: lines at a value, and shaded times.
 
+use std::ops::Range;
+
 use svg::node::element::{Group, Rectangle};
 
 use super::axis_layout::AxisLayout;
+use super::decimate::Pixel;
 use super::frame::Frame;
 use super::style::{GROUND, WEAK};
 use super::svg_primitives::{FONT, line, px, role, text, tooltip, width};
@@ -42,8 +45,14 @@ pub(super) fn spans(references: &[Reference], frame: &Frame, x: &AxisLayout) -> 
     (!shaded.is_empty()).then(|| shaded.into_iter().fold(role("weak", WEAK), Group::add))
 }
 
-/// Reference lines with their labels, above everything else.
-pub(super) fn references(references: &[Reference], frame: &Frame, x: &AxisLayout) -> Group {
+/// Reference lines with their labels, above everything else. `lines` are those of the chart, in
+/// pixels.
+pub(super) fn references(
+    references: &[Reference],
+    frame: &Frame,
+    x: &AxisLayout,
+    lines: &[&[Pixel]],
+) -> Group {
     let mut group = role("weak", WEAK);
     let mut verticals = 0.0;
     for reference in references {
@@ -51,8 +60,17 @@ pub(super) fn references(references: &[Reference], frame: &Frame, x: &AxisLayout
             Reference::Y(at, label) => {
                 let Some(at) = frame.y.shown(*at) else { continue };
                 let y = frame.y.place(at);
-                let above = if y - frame.top < 16.0 { y + 14.0 } else { y - 5.0 };
-                (line(frame.left, y, frame.right, y), text(frame.right - 4.0, above, "end", label))
+                let base = if y - frame.top < 16.0 { y + 14.0 } else { y - 5.0 };
+                let (start, end) = (frame.left + 4.0, frame.right - 4.0);
+                let is_free = |xs: Range<f64>| {
+                    let ys = base - FONT..base;
+                    !lines.iter().any(|line| passes(line, &xs, &ys))
+                };
+                // A distribution reaches its highest values at the right end.
+                let length = width(label, FONT);
+                let at_start = !is_free(end - length..end) && is_free(start..start + length);
+                let (place, anchor) = if at_start { (start, "start") } else { (end, "end") };
+                (line(frame.left, y, frame.right, y), text(place, base, anchor, label))
             }
             Reference::Span(..) => continue,
             Reference::X(at, label) => {
@@ -76,4 +94,38 @@ pub(super) fn references(references: &[Reference], frame: &Frame, x: &AxisLayout
         group = group.add(stroke).add(label);
     }
     group
+}
+
+/// Whether a line passes an area.
+fn passes(line: &[Pixel], xs: &Range<f64>, ys: &Range<f64>) -> bool {
+    line.windows(2).any(|ends| {
+        let [Some(a), Some(b)] = *ends else { return false };
+        let (from, to) = (a.x.min(b.x).max(xs.start), a.x.max(b.x).min(xs.end));
+        if from > to {
+            return false;
+        }
+        let [first, last] = if a.x == b.x {
+            [a.y, b.y]
+        } else {
+            [from, to].map(|x| a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x))
+        };
+        first.min(last) <= ys.end && first.max(last) >= ys.start
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::decimate::Position;
+
+    #[test]
+    fn a_line_passes_an_area_between_two_points() {
+        let line = [(0.0, 0.0), (100.0, 50.0), (100.0, 90.0)].map(|(x, y)| Some(Position { x, y }));
+        assert!(passes(&line, &(40.0..60.0), &(28.0..40.0)));
+        assert!(!passes(&line, &(40.0..60.0), &(31.0..40.0)));
+        assert!(passes(&line, &(90.0..110.0), &(70.0..80.0)), "a vertical line");
+        assert!(!passes(&line, &(101.0..110.0), &(0.0..100.0)));
+        let gap = [line[0], None, line[1]];
+        assert!(!passes(&gap, &(40.0..60.0), &(0.0..100.0)));
+    }
 }
