@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,21 @@ def test_the_module_has_the_command(download: Scenario, command: str, tmp_path: 
     assert answers[0] == answers[1]
 
 
+def processor_seconds(process: int) -> float:
+    _, _, fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")
+    # utime and stime, fields 14 and 15 of proc_pid_stat(5).
+    user, system = fields.split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(6_000):
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("waited for two minutes")
+
+
 def test_ctrl_c_ends_the_command_of_the_module(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(long(20).with_replications(1_000_000).to_toml())
@@ -64,7 +80,12 @@ def test_ctrl_c_ends_the_command_of_the_module(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2)
+    # The lock is taken when the run begins. A second of processor time is enough for some
+    # replications, however long that takes on a busy machine.
+    lock = tmp_path / ".out.lock"
+    wait_until(lambda: lock.exists() and lock.read_text().endswith("\n"))
+    begun = processor_seconds(running.pid)
+    wait_until(lambda: processor_seconds(running.pid) > begun + 1)
     running.send_signal(signal.SIGINT)
     _, printed = running.communicate(timeout=60)
     assert running.returncode == 130, printed

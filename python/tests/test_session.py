@@ -246,7 +246,8 @@ def test_a_run_refuses_a_scenario_for_sessions_and_the_reverse(
 def test_ctrl_c_ends_a_step_and_the_session_goes_on() -> None:
     text = LOADED
     session = Session(Scenario.from_toml(text))
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    # Before the step has begun, the interrupt would end the tests.
+    timer = threading.Timer(2.0, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(gridhaul.Interrupted, match="interrupted at "):
         session.advance_to(1e6)

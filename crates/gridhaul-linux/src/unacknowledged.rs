@@ -50,8 +50,14 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         assert_eq!(unacknowledged_bytes(&client).unwrap(), 0);
         client.set_nonblocking(true).unwrap();
-        // The server does not read, so its buffers and those of the client fill.
-        while client.write(&[0; 1 << 16]).is_ok() {}
-        assert!(unacknowledged_bytes(&client).unwrap() > 0);
+        // The server does not read, so its buffers and those of the client fill. On a busy
+        // machine, the buffer of the client may be full before that of the server is.
+        let (mut written, limit) = (0, 256 << 20);
+        while unacknowledged_bytes(&client).unwrap() == 0 {
+            assert!(written < limit, "a window of {written} B");
+            while let Ok(length) = client.write(&[0; 1 << 16]) {
+                written += length;
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Test utilities of several crates: checks for optional tools, scenarios of links with known
-//! results, a scenario with a chain of proxies, connections through such a chain, free addresses.
+//! results, a scenario with a chain of proxies, connections through such a chain, free addresses,
+//! suspended
+//! processes, programs that a test makes.
 //!
 //! Tools are programs, devices and permissions that a machine may lack. A test without its tools is
 //! skipped, except where all tools are required, as in CI.
@@ -9,16 +11,20 @@
 mod address;
 pub mod golden;
 mod link_cases;
+mod programs;
 mod proxy_chain;
 mod proxy_schedule;
+mod stopped;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 pub use address::{ReservedPort, close, free_address, listen};
 pub use link_cases::{ExpectedValue, LinkCase};
+pub use programs::{copy_program, write_script};
 pub use proxy_chain::ProxyChain;
 pub use proxy_schedule::{CloseTime, HostSchedule, ProxySchedule};
+pub use stopped::wait_until_stopped;
 
 /// Environment variable with which a missing tool is an error. `cargo xtask test` sets it in CI.
 const REQUIRE_TOOLS: &str = "GRIDHAUL_REQUIRE_TOOLS";

@@ -126,8 +126,6 @@ fn set_dates(release: &Release, folder: &Path) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// Stand-ins for the programs, which write the files that the real ones would write.
@@ -141,8 +139,12 @@ mod tests {
                  \"$2/completions/$file\"; done\n"
             );
             let path = folder.join(name);
-            fs::write(&path, script).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            // Another process writes the file: programs that other tests start would have it open
+            // for writing until they begin, and it could not be executed (ETXTBSY of execve(2)).
+            let draft = folder.join("draft");
+            fs::write(&draft, script).unwrap();
+            output(program("install").args(["-m", "755"]).args([&draft, &path])).unwrap();
+            fs::remove_file(&draft).unwrap();
         }
     }
 

@@ -201,7 +201,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("gridhaul-policy-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let policy = folder.join("policy-rc.d");
-        let status = |policy: &Path| program(&policy.to_string_lossy()).status().unwrap().code();
+        // Not executed directly: programs that other tests start have the file open for writing
+        // until they begin (ETXTBSY of execve(2)).
+        let status = |policy: &Path| {
+            assert_eq!(fs::metadata(policy).unwrap().permissions().mode() & 0o777, 0o755);
+            program("sh").arg(policy).status().unwrap().code()
+        };
         {
             let _no_services = NoServices::begin(&policy).unwrap();
             assert_eq!(status(&policy), Some(101));

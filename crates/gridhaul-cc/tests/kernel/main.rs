@@ -257,7 +257,7 @@ fn undisturbed<T>(send: impl Fn() -> (T, Disturbance)) -> T {
 
 /// The kernel frees unused objects with a delay.
 fn assert_nothing_is_left() {
-    for _ in 0..100 {
+    for _ in 0..1_000 {
         if gridhaul_cc::status().unwrap().is_empty() {
             break;
         }

@@ -16,6 +16,7 @@ use gridhaul_linux::{
     FrameBatch, Lease, LeaseHandOver, Namespace, PacketSocket, Probe, ProtectedFlow, ReceivedFrame,
     Renewal, run_batch,
 };
+use gridhaul_testing::wait_until_stopped;
 
 use crate::bridged_hosts::{
     BridgedHosts, IPV4_SERVER, IPV6_SERVER, LIMIT, forward, sockets, transfer,
@@ -221,6 +222,9 @@ fn the_bridge_forwards_within_a_second_after_the_holder_is_stopped_or_killed() {
         pause(300);
         times.push(Instant::now());
         holder.signal("-STOP");
+        wait_until_stopped(holder.process.id());
+        // The lease expires within its duration from now on.
+        times.push(Instant::now());
         pause(1_400);
         times.push(Instant::now());
         holder.signal("-CONT");
@@ -231,8 +235,10 @@ fn the_bridge_forwards_within_a_second_after_the_holder_is_stopped_or_killed() {
         pause(1_100);
         times.push(Instant::now());
     });
-    let [begin, stopped, continued, killed, end] = times[..] else { panic!("{times:?}") };
-    assert!(stream.is_complete(begin, stopped), "while the lease was held");
+    let [begin, signalled, stopped, continued, killed, end] = times[..] else {
+        panic!("{times:?}")
+    };
+    assert!(stream.is_complete(begin, signalled), "while the lease was held");
     let (hung, dead) = (stream.outage(stopped, continued), stream.outage(killed, end));
     println!("outage after SIGSTOP {hung:?}, after SIGKILL {dead:?}");
     assert!(hung <= Duration::from_secs(1) && dead <= Duration::from_secs(1), "{hung:?} {dead:?}");
@@ -313,6 +319,21 @@ fn packets_to_the_machine_itself_are_not_withheld() {
     }
 }
 
+/// Waits until so many programs are attached to the device `left`. A process that another test
+/// starts has the descriptors of a lease that was dropped, until it runs its own program.
+fn await_programs(count: usize) {
+    let device = gridhaul_linux::interface_index("left").unwrap();
+    let begun = Instant::now();
+    loop {
+        let attached = gridhaul_linux::bpf::attached(device).unwrap().len();
+        if attached == count {
+            return;
+        }
+        assert!(begun.elapsed() < LIMIT, "{attached} programs are attached");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_lease_needs_a_bridge_and_leaves_nothing_behind() {
     let namespace = Namespace::new().expect("the kernel tests run as root");
@@ -326,18 +347,9 @@ fn a_lease_needs_a_bridge_and_leaves_nothing_behind() {
         let mut lease = Lease::attach(["left", "right"]).unwrap();
         assert_eq!(lease.renew().unwrap(), Renewal::Begun);
         assert_eq!(lease.renew().unwrap(), Renewal::Held);
-        let device = gridhaul_linux::interface_index("left").unwrap();
-        assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 2);
+        await_programs(2);
         drop(lease);
-        // A process that another test starts at this moment holds the descriptors until it runs
-        // its own program.
-        for _ in 0..500 {
-            if gridhaul_linux::bpf::attached(device).unwrap().is_empty() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        panic!("the programs stay attached");
+        await_programs(0);
     };
     namespace.enter(inside).unwrap();
 }
@@ -369,8 +381,7 @@ fn protected_connections_stay_protected_when_a_lease_is_handed_over() {
         let mut lease = Lease::take_over(["left", "right"], hand_over).unwrap();
         assert_eq!(lease.renew().unwrap(), Renewal::Held);
         assert!(lease.probes().unwrap().is_empty(), "no connection is abandoned");
-        let device = gridhaul_linux::interface_index("left").unwrap();
-        assert_eq!(gridhaul_linux::bpf::attached(device).unwrap().len(), 2);
+        await_programs(2);
         drop(lease);
         let lease = Lease::attach(["left", "right"]).unwrap();
         assert_eq!(lease.probes().unwrap().len(), 2, "both hosts are to be reset");

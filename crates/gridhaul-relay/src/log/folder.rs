@@ -17,8 +17,20 @@ const LOCK: &str = "lock";
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
-    /// Kept for its lock, which ends with the last clone.
-    _lock: Arc<File>,
+    /// Ends with the last clone.
+    _lock: Arc<Lock>,
+}
+
+/// A file that is locked as long as this value exists. Programs that other threads start have the
+/// file until they begin, and would keep the lock of a file that is only closed.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // An error leaves the end of the lock to the end of the file.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 impl Folder {
@@ -38,7 +50,7 @@ impl Folder {
             options.open(path.join(LOCK)).map_err(failed("opening the lock in the folder"))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| LogError::Locked { folder: path.display().to_string() })?;
-        Ok(Self { path: path.to_owned(), _lock: Arc::new(lock) })
+        Ok(Self { path: path.to_owned(), _lock: Arc::new(Lock(lock)) })
     }
 
     /// Whether a process uses the folder.

@@ -51,14 +51,10 @@ fn connections_continue_when_the_relay_is_killed() {
     ends(&network).transfer([500_000, 500_000]);
     let (mut client, mut server) = ends(&network).connect();
     exchange(&mut client, &mut server);
-    wait_until("all bytes are delivered", || {
-        network.document("/status")["bytes_at_risk_byte"] == 0
-    });
+    network.wait_for_renewal();
     let status = network.document("/status");
     assert_eq!(status["opened_count"]["reflect"], 2, "{status}");
     assert!(status["withheld_count"].as_u64().unwrap() > 50, "{status}");
-    // The protection of a connection is removed with the next renewal.
-    std::thread::sleep(Duration::from_millis(300));
     network.signal(Signal::KILL);
     network.wait();
     let outage = exchange(&mut client, &mut server);
@@ -75,7 +71,7 @@ fn connections_continue_when_the_relay_hangs() {
     let Some(network) = bridged() else { return };
     let (mut client, mut server) = ends(&network).connect();
     exchange(&mut client, &mut server);
-    std::thread::sleep(Duration::from_millis(500));
+    network.wait_for_renewal();
     network.signal(Signal::STOP);
     let outage = exchange(&mut client, &mut server);
     assert!(outage < TAKEOVER, "{outage:?}");

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gridhaul_linux::{Namespace, disable_offloads};
+use gridhaul_linux::{Lease, Namespace, disable_offloads};
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::{has_program, has_tool};
+use gridhaul_testing::{has_program, has_tool, wait_until_stopped};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -123,7 +123,20 @@ impl Network {
 
     /// Sends a signal to the bridge.
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(self.daemon.as_ref().unwrap()), signal).unwrap();
+        let daemon = self.daemon.as_ref().unwrap();
+        kill_process(Pid::from_child(daemon), signal).unwrap();
+        if signal == Signal::STOP {
+            wait_until_stopped(daemon.id());
+        }
+    }
+
+    /// Waits until the protection of connections without bytes at risk has ended, which is with the
+    /// next renewal of the lease. A busy bridge renews it shortly before it expires.
+    pub(crate) fn wait_for_renewal(&self) {
+        wait_until("all bytes are delivered", || {
+            self.document("/status")["bytes_at_risk_byte"] == 0
+        });
+        thread::sleep(Lease::DURATION + Lease::INTERVAL);
     }
 
     /// Waits until the bridge has ended. Returns whether it has succeeded.

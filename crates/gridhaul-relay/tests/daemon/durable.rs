@@ -195,7 +195,11 @@ fn a_kill_loses_no_byte_that_tcp_has_acknowledged() {
         }
         // The last streams end with FIN.
         let senders = Senders::start(cycles * METERS, relays.meters);
-        thread::sleep(Duration::from_millis(200));
+        // Whatever a collector has received of a stream with an answered FIN, it has acknowledged.
+        relays.wait_until("the collector has received enough", |relays| {
+            let status = relays.ask(Role::Collector, "/status").unwrap();
+            status["received_byte"].as_u64() > Some(100_000)
+        });
         let status = relays.ask(Role::Collector, "/status").unwrap();
         senders.stop.store(true, Ordering::Relaxed);
         let last = senders.join();

@@ -15,7 +15,7 @@ use crate::cases::connect;
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
 use crate::mounts::{Holder, clock_ahead, mounts};
-use crate::relays::{Relays, Role};
+use crate::relays::{Relays, Role, impatient_resolver};
 
 /// Lines of 1,000 bytes, which begin with their number.
 fn line(number: u64) -> String {
@@ -54,10 +54,13 @@ fn a_log_that_fills_its_disk_continues_when_the_head_is_back() {
     let Some(_holder) = mounts(&mut relays, script) else { return };
     relays.start(Role::Collector);
     let meter = send(relays.meters, 10_000);
-    relays.wait_for_report(Role::Collector, "reading from peers stops until space is free");
-    let log = relays.log(Role::Collector);
-    assert!(log.contains("No space left on device"), "{log}");
-    assert!(log.contains("help: free space on the file system of `log.folder`"), "{log}");
+    for text in [
+        "reading from peers stops until space is free",
+        "No space left on device",
+        "help: free space on the file system of `log.folder`",
+    ] {
+        relays.wait_for_report(Role::Collector, text);
+    }
     // Nobody removes anything: the segments that the head confirms are the space.
     relays.start(Role::Head);
     meter.join().unwrap();
@@ -82,8 +85,7 @@ fn a_full_disk_of_the_head_delays_delivery() {
     meter.join().unwrap();
     // The lines need more space than the sink has.
     relays.wait_for_report(Role::Head, "delivery is repeated every second");
-    let log = relays.log(Role::Head);
-    assert!(log.contains("free space on the file system of `head.deliver.file`"), "{log}");
+    relays.wait_for_report(Role::Head, "free space on the file system of `head.deliver.file`");
     let mut words = relays.wrapper.iter();
     let mut command = Command::new(words.next().unwrap());
     let words = words.map(String::as_str);
@@ -117,6 +119,7 @@ fn a_folder_that_cannot_be_written_is_refused_with_a_remedy() {
 /// Relays that find the addresses of names in a file, which has no names of servers.
 fn relays_with_hosts() -> Option<(Relays, PathBuf, Holder)> {
     let mut relays = Relays::new("local", "");
+    relays.environment = impatient_resolver();
     let hosts = relays.path("hosts");
     fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
     let holder = mounts(&mut relays, "mount --bind hosts /etc/hosts")?;

@@ -1,6 +1,7 @@
 //! The commands and files of the guide work as they are printed.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -82,8 +83,7 @@ fn the_commands_of_the_guide_work() {
         };
         command.current_dir(folder.path());
         if line.ends_with(" &") {
-            running.push(command.stderr(Stdio::null()).spawn().unwrap());
-            thread::sleep(Duration::from_millis(500));
+            running.push(start(&mut command));
         } else {
             let done = command.output().unwrap();
             assert!(done.status.success(), "{line}\n{}", String::from_utf8_lossy(&done.stderr));
@@ -92,6 +92,16 @@ fn the_commands_of_the_guide_work() {
     let delivered = fs::read_to_string(folder.path().join("messages.jsonl")).unwrap();
     assert!(delivered.contains("reading 42"), "{delivered}");
     assert_eq!(delivered.lines().count(), 3, "{delivered}");
+}
+
+/// Starts a relay, and waits until it is ready: a user does not type faster.
+fn start(command: &mut Command) -> Child {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("is ready")), "a relay has not started");
+    // The pipe must not fill.
+    thread::spawn(move || lines.for_each(drop));
+    child
 }
 
 /// Waits until a file has a line with this text.

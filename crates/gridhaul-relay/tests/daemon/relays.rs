@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::free_address;
+use gridhaul_testing::{free_address, wait_until_stopped};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -27,6 +27,12 @@ pub(crate) struct Relays {
     pub environment: Vec<(String, String)>,
     /// Program and arguments by which relays are started, for example in a namespace.
     pub wrapper: Vec<String>,
+}
+
+/// Variables with which a name server that does not answer delays the resolution of a name by a
+/// second, instead of up to a minute (resolv.conf(5)).
+pub(crate) fn impatient_resolver() -> Vec<(String, String)> {
+    vec![("RES_OPTIONS".to_owned(), "timeout:1 attempts:1".to_owned())]
 }
 
 /// One of the two relays.
@@ -128,6 +134,9 @@ impl Relays {
     pub(crate) fn signal(&self, role: Role, signal: Signal) {
         let child = self.running[role as usize].as_ref().expect("the relay runs");
         kill_process(Pid::from_child(child), signal).unwrap();
+        if signal == Signal::STOP {
+            wait_until_stopped(child.id());
+        }
     }
 
     pub(crate) fn kill(&mut self, role: Role) {

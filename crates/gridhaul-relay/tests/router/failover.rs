@@ -104,9 +104,11 @@ fn connections_continue_over_the_other_link() {
     wait_until("the terminal leaves the link", || network.link(Side::Terminal, None) == "gprs");
     traffic.wait_for_arrivals();
     println!("packets vanish in one direction: longest gap {:?}", traffic.take_gap());
-    assert_eq!(network.link(Side::Centre, None), "dvbt", "the other direction works");
-
-    assert_eq!(network.link(Side::Terminal, Some("steady")), "gprs");
+    // On a busy machine, probes of links that work are late at times.
+    wait_until("the other direction works", || network.link(Side::Centre, None) == "dvbt");
+    wait_until("the class uses its link", || {
+        network.link(Side::Terminal, Some("steady")) == "gprs"
+    });
     wait_until("the link has failed", || {
         let status = network.status(Side::Terminal, "/status").unwrap();
         status["link_error"].as_str().unwrap().starts_with("dvbt: packets do not arrive")
@@ -156,9 +158,12 @@ fn a_link_that_swallows_large_packets_only_is_left() {
     network.run(Side::Centre, &format!("nft add chain netdev loss ingress {hook}"));
     network.run(Side::Centre, "nft add rule netdev loss ingress meta length > 1000 drop");
     wait_until("the terminal leaves the link", || network.link(Side::Terminal, None) == "gprs");
-    let status = network.status(Side::Terminal, "/status").unwrap();
-    assert_eq!(status["link_error"], "dvbt: large packets do not arrive at the peer");
-    assert_eq!(network.link(Side::Centre, None), "dvbt", "the other direction works");
+    // On a busy machine, small probes are late at times as well.
+    wait_until("only large packets do not arrive", || {
+        let status = network.status(Side::Terminal, "/status").unwrap();
+        status["link_error"] == "dvbt: large packets do not arrive at the peer"
+    });
+    wait_until("the other direction works", || network.link(Side::Centre, None) == "dvbt");
     let sender = thread::spawn(move || from.write_all(&vec![7; 1 << 20]).unwrap());
     let mut received = Vec::new();
     to.read_to_end(&mut received).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gridhaul_linux::{Namespace, set_sysctl};
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::{close, has_program, has_tool};
+use gridhaul_testing::{close, has_program, has_tool, wait_until_stopped};
 use serde_json::Value;
 
 /// A side of the links.
@@ -176,8 +176,12 @@ impl Network {
 
     /// Sends a signal to the router of a side.
     pub(crate) fn signal(&self, side: Side, signal: &str) {
-        let process = self.routers[side as usize].as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
+        let process = self.routers[side as usize].as_ref().unwrap().id();
+        let done = Command::new("kill").args([signal, &process.to_string()]).status();
+        assert!(done.unwrap().success());
+        if signal == "-STOP" {
+            wait_until_stopped(process);
+        }
     }
 
     /// Packets that a device has sent.

@@ -132,7 +132,8 @@ fn bulk_data_uses_pipes_and_returns_them() {
     });
     let mut found = vec![0; expected.len()];
     accepted.read_exact(&mut found[..expected.len() / 2]).unwrap();
-    assert_eq!(status(&proxy)["pipes_count"], 1);
+    // The reader waits: the next bytes fill the buffers, and wait in the pipe.
+    wait_until("a pipe is in use", || status(&proxy)["pipes_count"] == 1);
     accepted.read_exact(&mut found[expected.len() / 2..]).unwrap();
     assert!(found == expected, "the data has changed");
     let _client = writer.join().unwrap();
@@ -156,7 +157,7 @@ fn a_half_closed_connection_has_a_time_limit() {
 
 #[test]
 fn an_idle_connection_has_a_time_limit_of_its_own() {
-    let (proxy, server) = start("half_close_timeout = \"100 ms\"\nidle_timeout = \"600 ms\"");
+    let (proxy, server) = start("half_close_timeout = \"100 ms\"\nidle_timeout = \"3 s\"");
     let mut client = connect(&proxy);
     let (mut accepted, _) = server.accept().unwrap();
     // The other limit does not apply.
@@ -331,9 +332,11 @@ fn a_reload_changes_the_server_of_later_clients() {
     proxy.reload("[split]", "[split]\nconnectionz = 5");
     proxy.wait_for_report("the present configuration stays in use");
     proxy.reload("connectionz = 5", "connections = 5");
-    proxy.reload(&addresses[0], &addresses[1]);
-    proxy.wait_for_report("the configuration was read again");
+    let message = "the configuration was read again";
+    proxy.wait_for_report(message);
     wait_until("the limit has changed", || status(&proxy)["connections_max_count"] == 5);
+    proxy.reload(&addresses[0], &addresses[1]);
+    wait_until("the server has changed", || proxy.reports().matches(message).count() == 2);
     let mut second = connect(&proxy);
     let (mut to_second, _) = other.accept().unwrap();
     let mut text = [0; 3];

@@ -145,8 +145,12 @@ impl Proxy {
 
     /// Waits until the proxy has reported a text.
     pub(crate) fn wait_for_report(&self, text: &str) {
-        let errors = self.folder.path().join("errors");
-        wait_until(text, || fs::read_to_string(&errors).unwrap().contains(text));
+        wait_until(text, || self.reports().contains(text));
+    }
+
+    /// Everything that the proxy has reported.
+    pub(crate) fn reports(&self) -> String {
+        fs::read_to_string(self.folder.path().join("errors")).unwrap()
     }
 }
 

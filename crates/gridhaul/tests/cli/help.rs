@@ -134,7 +134,7 @@ fn doctor_names_the_installation_of_missing_features() {
     // A program that is not installed needs no broker.
     let alone = tempfile::tempdir().unwrap();
     let copy = alone.path().join("gridhaul");
-    std::fs::copy(env!("CARGO_BIN_EXE_gridhaul"), &copy).unwrap();
+    gridhaul_testing::copy_program(env!("CARGO_BIN_EXE_gridhaul").as_ref(), &copy);
     let mut command = std::process::Command::new(copy);
     let output = command.arg("doctor").env("PATH", "").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -181,7 +181,7 @@ fn without_root_the_permissions_are_named() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(place.path(), open).unwrap();
     let copy = place.path().join("gridhaul");
-    fs::copy(program, &copy).unwrap();
+    gridhaul_testing::copy_program(program, &copy);
     let refused = |words: [&str; 2]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
@@ -220,7 +220,7 @@ fn without_type_information_the_error_names_the_kernel_option() {
 #[expect(clippy::disallowed_methods, reason = "waits for the kernel")]
 fn assert_nothing_is_left(desk: &Desk) {
     let mut status = String::new();
-    for _ in 0..100 {
+    for _ in 0..1_000 {
         status = desk.run("cc status").out;
         if status == "no algorithm is loaded\n" {
             break;

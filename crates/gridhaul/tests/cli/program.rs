@@ -1,14 +1,14 @@
 //! Commands that are programs of their own.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+
+use gridhaul_testing::{copy_program, write_script};
 
 /// A copy of this program in an empty folder: no other program is in that folder.
 fn alone(folder: &std::path::Path) -> PathBuf {
     let copy = folder.join("gridhaul");
-    fs::copy(env!("CARGO_BIN_EXE_gridhaul"), &copy).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_gridhaul").as_ref(), &copy);
     copy
 }
 
@@ -27,8 +27,7 @@ fn a_missing_program_yields_the_build_command() {
 fn a_program_receives_all_arguments_and_determines_the_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("gridhaul-measure");
-    fs::write(&program, "#!/bin/sh\necho \"$@\"\nexit 7\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_script(&program, "#!/bin/sh\necho \"$@\"\nexit 7\n");
     let mut command = Command::new(alone(folder.path()));
     let done = command.args(["measure", "latency", "--help", "-x", "--", "y"]).output().unwrap();
     assert_eq!(String::from_utf8(done.stdout).unwrap(), "latency --help -x -- y\n");

@@ -6,7 +6,8 @@ use super::*;
 fn run_unprivileged(desk: &Desk, before: &str) -> (Option<i32>, String) {
     let dir = desk.dir.path();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_gridhaul"), dir.join("gridhaul")).unwrap();
+    let copy = dir.join("gridhaul");
+    gridhaul_testing::copy_program(env!("CARGO_BIN_EXE_gridhaul").as_ref(), &copy);
     let line = format!(
         "{before} exec setpriv --reuid=65534 --regid=65534 --clear-groups \
          ./gridhaul run --on emu small.toml -q"
