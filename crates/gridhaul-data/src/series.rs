@@ -8,13 +8,13 @@ use gridhaul_scenario::answer::{
     Answer, Column, ColumnData, ColumnKind, Point, Series, SeriesBatch, SeriesColumn, SeriesInfo,
 };
 use gridhaul_scenario::units::BaseUnit;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 use thiserror::Error;
 
 /// Why a series cannot be written as Parquet.
@@ -66,11 +66,6 @@ const ROWS_PER_GROUP: usize = 1 << 17;
 /// # Errors
 /// The rows cannot be read, the file cannot be written, or a text index is invalid.
 pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result<(), SeriesError> {
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(format!("gridhaul {}", answer.gridhaul))
-        .set_key_value_metadata(Some(metadata(series, answer)?))
-        .build();
     let whole = |name: &str| SeriesColumn { name: name.into(), kind: ColumnKind::Whole };
     let point = answer.points.get(series.point);
     let parameters: Vec<(&String, &String)> =
@@ -86,7 +81,14 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
         .map(|(name, _)| SeriesColumn { name: (*name).clone(), kind: ColumnKind::Real });
     let mut columns = series.columns.clone();
     columns.extend([whole("member"), whole("point"), whole("replication")]);
-    columns.extend(swept.chain(swept_numbers));
+    columns.extend(swept);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(format!("gridhaul {}", answer.gridhaul))
+        .set_key_value_metadata(Some(metadata(series, answer)?));
+    let properties = columns.iter().fold(properties, encoding).build();
+    // A swept number is equal in all rows: a dictionary, which is the default, is the shortest.
+    columns.extend(swept_numbers);
     let batch = |rows: Range<usize>| {
         let SeriesBatch { mut columns, members } = series.batch(rows.clone())?;
         let constant = |value| ColumnData::Whole(vec![value; rows.len()]);
@@ -102,6 +104,26 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
     };
     let table = Table { name: &series.name, columns: &columns, rows: series.row_count() };
     table.write(batch, Arc::new(properties), out)
+}
+
+/// Chooses the encoding of a column of a series by its kind.
+///
+/// Times and measured values seldom repeat, so that a dictionary of them is slow and large: the
+/// bytes of the same significance are stored together, which compresses well. Whole numbers are
+/// stored as differences, which are short for samples and without size for constants. Only text
+/// columns have a dictionary, and no smallest and largest value.
+fn encoding(properties: WriterPropertiesBuilder, column: &SeriesColumn) -> WriterPropertiesBuilder {
+    let path = ColumnPath::from(column.name.as_str());
+    let encoding = match column.kind {
+        ColumnKind::Text(_) => {
+            return properties.set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
+        ColumnKind::Real => Encoding::BYTE_STREAM_SPLIT,
+        ColumnKind::Whole => Encoding::DELTA_BINARY_PACKED,
+    };
+    properties
+        .set_column_dictionary_enabled(path.clone(), false)
+        .set_column_encoding(path, encoding)
 }
 
 /// The Parquet file of columns of equal length.
@@ -336,6 +358,21 @@ mod tests {
         assert_eq!(fields[1], Field::ULong(u64::MAX));
         assert_eq!(fields[2], Field::Null);
         assert_eq!(fields[3], Field::Str("down".into()));
+    }
+
+    #[test]
+    fn only_texts_and_swept_numbers_have_a_dictionary() {
+        let bytes = encode(&series(1000)).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let columns = reader.metadata().row_group(0).columns();
+        let with_dictionary = columns.iter().filter(|column| {
+            column.encodings().any(|encoding| encoding == Encoding::RLE_DICTIONARY)
+        });
+        let names: Vec<_> = with_dictionary.map(|column| column.column_path().string()).collect();
+        assert_eq!(names, ["flow", "a.b", "a.b_s"]);
+        // 8 bytes a row without compression; the differences of times and numbers are short.
+        let sizes: i64 = columns.iter().map(|column| column.compressed_size()).sum();
+        assert!(sizes < 5 * 1000, "{sizes}");
     }
 
     #[test]
