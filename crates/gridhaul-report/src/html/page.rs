@@ -80,6 +80,11 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
 
 /// Text for HTML, in elements and in quoted attributes.
 pub(super) fn escaped(text: &str) -> String {
+    // Most texts are numbers and names, which stay as they are.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !b"&<>\"'".contains(&byte);
+    if text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -17,31 +17,18 @@ pub(super) fn table_with_heading(out: &mut String, table: &TextTable) {
 /// A table with its note. A wide table is split into several that fit a printed page, each with the
 /// key columns.
 pub(super) fn table_with_note(out: &mut String, table: &TextTable) {
-    let columns: Vec<usize> = (table.key_columns..table.headers.len()).collect();
-    if columns.len() <= COLUMNS_MAX {
+    let values: Vec<usize> = (table.key_columns..table.headers.len()).collect();
+    if values.len() <= COLUMNS_MAX {
         *out += &table_element(table);
     } else {
-        let parts = columns.len().div_ceil(COLUMNS_MAX);
-        for part in columns.chunks(columns.len().div_ceil(parts)) {
-            *out += &table_element(&with_columns(table, part));
+        let parts = values.len().div_ceil(COLUMNS_MAX);
+        for part in values.chunks(values.len().div_ceil(parts)) {
+            let columns: Vec<usize> = (0..table.key_columns).chain(part.iter().copied()).collect();
+            element(out, table, &columns);
         }
     }
     if let Some(note) = &table.note {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
-    }
-}
-
-/// The key columns and the given value columns.
-fn with_columns(table: &TextTable, columns: &[usize]) -> TextTable {
-    let part = |row: &Vec<String>| {
-        let keys = row[..table.key_columns].iter();
-        keys.chain(columns.iter().filter_map(|column| row.get(*column))).cloned().collect()
-    };
-    TextTable {
-        headers: part(&table.headers),
-        rows: table.rows.iter().map(part).collect(),
-        note: None,
-        ..table.clone()
     }
 }
 
@@ -53,30 +40,40 @@ fn breakable(header: &str) -> String {
 /// A table as an HTML element, without heading and note.
 #[must_use]
 pub fn table_element(table: &TextTable) -> String {
-    let title = escaped(&table.title);
     let mut out = String::new();
+    let columns: Vec<usize> = (0..table.headers.len()).collect();
+    element(&mut out, table, &columns);
+    out
+}
+
+/// Some columns as an HTML element.
+fn element(out: &mut String, table: &TextTable, columns: &[usize]) {
+    let title = escaped(&table.title);
     let _ = writeln!(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in \
          numbers\">\n<table>\n<thead><tr>",
     );
-    for (column, header) in table.headers.iter().enumerate() {
+    for &column in columns {
         let class = if column < table.key_columns { "" } else { " class=\"n\"" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", breakable(header));
+        let header = breakable(&table.headers[column]);
+        let _ = write!(out, "<th scope=\"col\"{class}>{header}</th>");
     }
-    out += "</tr></thead>\n<tbody>\n";
+    *out += "</tr></thead>\n<tbody>\n";
     for row in &table.rows {
-        out += "<tr>";
-        for (column, cell) in row.iter().enumerate() {
-            let cell = escaped(cell);
-            let _ = if column < table.key_columns {
-                write!(out, "<th scope=\"row\">{cell}</th>")
+        *out += "<tr>";
+        for &column in columns {
+            let Some(cell) = row.get(column) else { continue };
+            let (begin, end) = if column < table.key_columns {
+                ("<th scope=\"row\">", "</th>")
             } else {
-                write!(out, "<td class=\"n\">{cell}</td>")
+                ("<td class=\"n\">", "</td>")
             };
+            *out += begin;
+            *out += &escaped(cell);
+            *out += end;
         }
-        out += "</tr>\n";
+        *out += "</tr>\n";
     }
-    out += "</tbody>\n</table>\n</div>\n";
-    out
+    *out += "</tbody>\n</table>\n</div>\n";
 }
