@@ -67,7 +67,8 @@ const LOSS_MIN: f64 = 1e-9;
 pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -> Chain {
     let p = wan.loss.clamp(LOSS_MIN, 1.0 - LOSS_MIN);
     let top = tcp.window.max(1);
-    let all = (0..=top).map(|window| (f64::from(window) * (-p).ln_1p()).exp()).collect();
+    let log = (-p).ln_1p();
+    let all = (0..=top).map(|window| (f64::from(window) * log).exp()).collect();
     let mut builder = Builder {
         tcp: *tcp,
         wan: *wan,
@@ -75,6 +76,7 @@ pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -
         refined: rules == ModelRules::Refined,
         printed: rules == ModelRules::Printed,
         p,
+        mean_timeout: mean_timeout(&tcp.timer, wan.rtt, p),
         delta: 1.0 / wan.rtt,
         top,
         all,
@@ -99,6 +101,7 @@ struct Builder {
     /// Whether N_b counts the own transmission (equation 11 as printed).
     printed: bool,
     p: f64,
+    mean_timeout: f64,
     delta: f64,
     top: u32,
     /// q_w for each window.
@@ -134,12 +137,12 @@ impl Builder {
             rounds: self.delta,
             mark,
         };
-        let mut states = Vec::new();
+        let mut states = std::mem::take(&mut self.chain.states);
         let timeout_state = |threshold| {
             let mark = Some(("threshold", threshold));
             if self.refined {
                 // Until a retransmission arrives: 1/(1 − p) retransmissions.
-                let rounds = 1.0 / (q * self.mean_timeout());
+                let rounds = 1.0 / (q * self.mean_timeout);
                 State {
                     segments: 1,
                     fresh: 0,
@@ -183,24 +186,7 @@ impl Builder {
             }
         }
         debug_assert!(p > 0.0);
-        for state in states {
-            self.chain.state(state);
-        }
-    }
-
-    /// Mean time from the start of a timeout until a retransmission arrives: each lost
-    /// retransmission adds a timeout of twice the length (RFC 6298, 5.5), Σ pᵏ RTO(k).
-    fn mean_timeout(&self) -> f64 {
-        let timer = &self.tcp.timer;
-        let last = timer.doublings(self.wan.rtt);
-        let mut share = 1.0;
-        let mut sum = 0.0;
-        for doublings in 0..last {
-            sum += share * timer.after(doublings, self.wan.rtt);
-            share *= self.p;
-        }
-        // The rest is a geometric series.
-        sum + share * timer.after(last, self.wan.rtt) / (1.0 - self.p)
+        self.chain.states = states;
     }
 
     fn timeouts(&mut self) {
@@ -209,7 +195,7 @@ impl Builder {
             let to = self.slow_start_state(begin, threshold, false);
             let (rate, text) = if self.refined {
                 (
-                    1.0 / self.mean_timeout(),
+                    1.0 / self.mean_timeout,
                     "a retransmission arrives: 1/Σ pᵏ RTO(k) (RFC 6298, \
                     5.5)",
                 )
@@ -388,6 +374,20 @@ impl Builder {
     fn recovery_state(&self, window: u32) -> usize {
         (self.top + window) as usize
     }
+}
+
+/// Mean time from the start of a timeout until a retransmission arrives: each lost retransmission
+/// adds a timeout of twice the length (RFC 6298, 5.5), Σ pᵏ RTO(k).
+fn mean_timeout(timer: &Timer, rtt: f64, p: f64) -> f64 {
+    let last = timer.doublings(rtt);
+    let mut share = 1.0;
+    let mut sum = 0.0;
+    for doublings in 0..last {
+        sum += share * timer.after(doublings, rtt);
+        share *= p;
+    }
+    // The rest is a geometric series.
+    sum + share * timer.after(last, rtt) / (1.0 - p)
 }
 
 #[cfg(test)]

@@ -34,9 +34,11 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
         begin: begin(demand),
         demand: *demand,
         more,
+        more_after_round: 0.0,
         kinds: kinds(tcp.restart, conditions),
         chain: Chain::with_capacity(KINDS * (top as usize + 1), 48 * (top as usize + 1)),
     };
+    rules.more_after_round = rules.more_after(rules.rtt);
     rules.states();
     for doublings in 0..=top {
         rules.idle(doublings);
@@ -139,6 +141,8 @@ struct Builder {
     /// Bursts per second of silence.
     begin: f64,
     more: f64,
+    /// Probability that the application has data to send a round trip after it last had data.
+    more_after_round: f64,
     /// Number of states for each number of doublings.
     kinds: usize,
     chain: Chain,
@@ -198,7 +202,7 @@ impl Builder {
 
     /// The second of two segments was lost: the acknowledgement of the first restarts the timer.
     fn second_lost(&mut self, from: usize, d: u32, probability: f64) {
-        let more = self.more_after(self.rtt);
+        let more = self.more_after_round;
         let text = "second lost; the acknowledgement of the first allows a new segment";
         self.round(from, d, probability * more, (GAP, 0), text);
         self.round(
@@ -214,10 +218,10 @@ impl Builder {
     /// Transitions from states with new segments in flight.
     fn new_segments(&mut self, d: u32) {
         let (p, q, pair) = (self.p, 1.0 - self.p, self.pair);
-        self.next(FRESH_1, d, q, 0, self.rtt);
+        self.next(FRESH_1, d, q, 0, self.more_after_round);
         self.round(FRESH_1, d, p, (WAIT_1, d), "lost: wait for the timeout");
         for from in [FRESH_2, MIXED] {
-            self.next(from, d, pair.none_lost, 0, self.rtt);
+            self.next(from, d, pair.none_lost, 0, self.more_after_round);
             self.round(
                 from,
                 d,
@@ -269,13 +273,13 @@ impl Builder {
         // Karn's algorithm: the acknowledgement of a retransmission gives no sample, and the
         // back-off persists.
         let kept = if self.tcp.timer.timestamps { 0 } else { d };
-        let waited = self.tcp.timer.after(d.saturating_sub(1), self.rtt) + self.rtt;
+        let more = self.more_after(self.tcp.timer.after(d.saturating_sub(1), self.rtt) + self.rtt);
         for (retransmission, wait) in [(RETRANSMIT_1, WAIT_1), (RETRANSMIT_FIRST, WAIT_FIRST)] {
-            self.next(retransmission, d, q, kept, waited);
+            self.next(retransmission, d, q, kept, more);
             self.round(retransmission, d, p, (wait, d), "lost again: wait for the timeout");
         }
         if self.tcp.vegas {
-            self.next(RETRANSMIT_BOTH, d, self.pair.none_lost, kept, waited);
+            self.next(RETRANSMIT_BOTH, d, self.pair.none_lost, kept, more);
             self.round(
                 RETRANSMIT_BOTH,
                 d,
@@ -293,7 +297,6 @@ impl Builder {
             self.round(RETRANSMIT_BOTH, d, self.pair.both_lost, (WAIT_BOTH, d), "both lost again");
             return;
         }
-        let more = self.more_after(waited);
         self.round(
             RETRANSMIT_BOTH,
             d,
@@ -312,15 +315,15 @@ impl Builder {
         self.round(RETRANSMIT_BOTH, d, p, (WAIT_BOTH, d), "lost again: wait for the timeout");
     }
 
-    /// Transitions when all segments are acknowledged, with this probability: more data, or
-    /// silence.
-    fn next(&mut self, from: usize, d: u32, probability: f64, kept: u32, waited: f64) {
+    /// Transitions when all segments are acknowledged, with this probability: more data with
+    /// probability `more`, or silence.
+    fn next(&mut self, from: usize, d: u32, probability: f64, kept: u32, more: f64) {
         if self.window_closed > 0.0 {
             let text = "all acknowledged; the window is closed until they have left the aggregator";
             self.round(from, d, probability, (self.kinds - 1, kept), text);
             return;
         }
-        self.decide((from, d), probability / self.rtt, self.more_after(waited), kept);
+        self.decide((from, d), probability / self.rtt, more, kept);
     }
 
     /// Transitions when the window opens again. The application's state depends on the time since

@@ -47,7 +47,7 @@ impl Builder {
                 };
                 self.round(FIRST, d, q, (rest, 0), "acknowledged; the rest of the message follows");
             }
-            _ => self.next(FIRST, d, q, 0, self.rtt),
+            _ => self.next(FIRST, d, q, 0, self.more_after_round),
         }
         self.round(FIRST, d, p, (WAIT_1, d), "lost: wait for the timeout");
     }
@@ -78,12 +78,12 @@ impl Builder {
         let in_time = 1.0 - early;
         if self.first == FRESH_1 {
             self.round(FIRST, d, early, (RETRANSMIT_1, doubled), text);
-            self.next(FIRST, d, in_time * q, 0, self.rtt);
+            self.next(FIRST, d, in_time * q, 0, self.more_after_round);
             self.round(FIRST, d, in_time * p, (RUNNING_1, d), "lost: wait for the timeout");
             return;
         }
         self.round(FIRST, d, early, (RETRANSMIT_BOTH, doubled), text);
-        self.next(FIRST, d, in_time * pair.none_lost, 0, self.rtt);
+        self.next(FIRST, d, in_time * pair.none_lost, 0, self.more_after_round);
         self.round(
             FIRST,
             d,
