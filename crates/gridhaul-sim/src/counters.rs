@@ -13,6 +13,7 @@ use crate::loss_cause::LossCauses;
 use crate::managed_flow::RowConnections;
 use crate::member_counters::MemberCounters;
 use crate::outage_ends::OutageEnds;
+use crate::packet::Packet;
 use crate::row_counters::RowCounters;
 use crate::subscriptions::Subscription;
 
@@ -88,6 +89,21 @@ impl RunCounters {
             members: MemberCounters::default(),
             outage_ends: OutageEnds::default(),
             measured,
+        }
+    }
+
+    /// A segment in a packet has reached an end of a flow of this row; data is counted that the
+    /// `from` end has sent.
+    #[inline(always)]
+    pub(crate) fn on_segment_arrived(
+        &mut self,
+        now: Instant,
+        row: u32,
+        packet: &Packet,
+        segment: &Segment,
+    ) {
+        if segment.len > 0 && !packet.is_reverse() {
+            self.path_counters[row as usize].on_arrived(now.since(packet.sent));
         }
     }
 

@@ -164,4 +164,9 @@ impl LinkObserver<Packet> for Observer {
     fn on_transit(&mut self, now: Instant, transit: &PacketTransit<Packet>) {
         self.audit.on_transit(now, transit);
     }
+
+    #[inline(always)]
+    fn on_arrived(&mut self, now: Instant, transit: &PacketTransit<Packet>) {
+        self.audit.on_arrived(now, transit);
+    }
 }

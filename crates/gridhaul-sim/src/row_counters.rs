@@ -9,12 +9,13 @@ use gridhaul_scenario::units::Instant;
 pub(crate) struct RowCounters {
     /// Bytes with headers of packets that reached the `to` ends.
     pub arrived_bytes: u64,
-    /// Bytes with headers of packets that reached the `from` ends.
+    /// Bytes with headers of packets that reached the `from` ends. The compiler would add to this
+    /// and to the segments with one vector addition, which takes longer, if they were neighbours.
     pub reverse_bytes: u64,
-    /// Segments that reached the `from` ends.
-    pub reverse_segments: u64,
     /// Messages that were ready in the measured time.
     pub due: u64,
+    /// Segments that reached the `from` ends.
+    pub reverse_segments: u64,
     /// Datagrams sent and lost.
     pub datagrams: u64,
     pub datagrams_lost: u64,

@@ -13,12 +13,13 @@ use super::{DropReason, LinkDirection, LinkPayload, PacketTransit, TransitOutcom
 pub struct LinkAccount {
     /// Packets offered.
     pub offered: u64,
-    /// Packets that arrived, corrupted packets and duplicates included.
+    /// Packets that arrived, corrupted packets and duplicates included. The compiler would add to
+    /// this and to the bytes with one vector addition, which takes longer, if they were neighbours.
     pub arrived: u64,
-    /// Bytes that arrived.
-    pub arrived_bytes: u64,
     /// Packets dropped by the queue, on arrival or later.
     pub dropped_queue: u64,
+    /// Bytes that arrived.
+    pub arrived_bytes: u64,
     /// Packets dropped by the queue on arrival.
     pub refused: u64,
     /// Packets lost at random, by list or in collisions.
@@ -98,12 +99,18 @@ impl LinkAccount {
 
     /// A packet departs.
     #[inline]
-    pub fn count<P>(&mut self, transit: &PacketTransit<P>) {
-        let PacketTransit { bytes, offered, started, left, outcome, .. } = *transit;
-        if !matches!(outcome, TransitOutcome::Arrived) {
+    pub(super) fn count<P>(&mut self, transit: &PacketTransit<P>) {
+        if matches!(transit.outcome, TransitOutcome::Arrived) {
+            self.count_arrived(transit);
+        } else {
             self.count_impaired(transit);
-            return;
         }
+    }
+
+    /// A packet arrives unimpaired.
+    #[inline]
+    pub(super) fn count_arrived<P>(&mut self, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, left, .. } = *transit;
         // The audit verifies the order of these times, so the subtractions cannot wrap.
         let [offered, started, left] = [offered, started, left].map(Instant::as_nanos);
         self.waited_ns += started.wrapping_sub(offered);
@@ -113,9 +120,10 @@ impl LinkAccount {
         self.arrived_bytes += u64::from(bytes);
     }
 
+    /// A packet departs that is lost or impaired.
     #[cold]
     #[inline(never)]
-    fn count_impaired<P>(&mut self, transit: &PacketTransit<P>) {
+    pub(super) fn count_impaired<P>(&mut self, transit: &PacketTransit<P>) {
         let PacketTransit { bytes, offered, started, left, outcome, .. } = *transit;
         if outcome.arrives() {
             self.arrived += 1;

@@ -40,6 +40,17 @@ struct TransitTimes {
     sent: Instant,
     left: Instant,
     outcome: TransitOutcome,
+    /// Whether the packet is the next to depart.
+    is_next: bool,
+}
+
+/// The result of an offer to a plain direction.
+pub(super) enum Acceptance {
+    QueueFull,
+    /// The packet departs after others.
+    BehindOthers,
+    /// The packet departs next, at this time.
+    Next(Instant),
 }
 
 impl<P: LinkPayload> LinkDirection<P> {
@@ -107,10 +118,10 @@ impl<P: LinkPayload> LinkDirection<P> {
         if self.impaired.is_some() {
             return self.handle_impaired(now, bytes, payload());
         }
-        let Some(TransitTimes { started, sent, left, outcome }) = self.plan_transit(now, bytes)
-        else {
+        let Some(times) = self.plan_transit(now, bytes) else {
             return Err(DropReason::QueueFull);
         };
+        let TransitTimes { started, sent, left, outcome, .. } = times;
         // Written field by field: the compiler would build a complete `PacketTransit` first and
         // then copy it.
         let slot = self.inside.push_back_slot(|| PacketTransit {
@@ -139,8 +150,8 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// The buffer slot of the next packet of a plain direction, with its previous content. The
     /// caller writes the packet and offers it with [`accept_slot`](Self::accept_slot). `filler`
     /// initialises new memory.
-    #[inline]
-    pub fn next_slot(&mut self, filler: impl FnOnce() -> P) -> &mut P {
+    #[inline(always)]
+    pub(super) fn next_slot(&mut self, filler: impl FnOnce() -> P) -> &mut P {
         let slot = self.inside.back_slot(|| PacketTransit {
             payload: filler(),
             bytes: 0,
@@ -154,19 +165,17 @@ impl<P: LinkPayload> LinkDirection<P> {
     }
 
     /// As [`handle_packet`](Self::handle_packet), for the packet written to
-    /// [`next_slot`](Self::next_slot). Returns false if the queue is full.
+    /// [`next_slot`](Self::next_slot).
     #[inline(always)]
-    pub fn accept_slot(&mut self, now: Instant, bytes: u32) -> bool {
-        let Some(TransitTimes { started, sent, left, outcome }) = self.plan_transit(now, bytes)
-        else {
-            return false;
-        };
+    pub(super) fn accept_slot(&mut self, now: Instant, bytes: u32) -> Acceptance {
+        let Some(times) = self.plan_transit(now, bytes) else { return Acceptance::QueueFull };
+        let TransitTimes { started, sent, left, outcome, is_next } = times;
         if let Some(slot) = self.inside.accept_back_slot() {
             (slot.bytes, slot.outcome) = (bytes, outcome);
             (slot.offered, slot.started) = (now, started);
             (slot.sent, slot.left) = (sent, left);
         }
-        true
+        if is_next { Acceptance::Next(left) } else { Acceptance::BehindOthers }
     }
 
     /// The transit of a packet through a plain direction; `None` if the queue is full.
@@ -190,8 +199,11 @@ impl<P: LinkPayload> LinkDirection<P> {
             TransitOutcome::Arrived
         };
         let left = sent + self.delay;
-        self.next = self.next.min(left);
-        Some(TransitTimes { started, sent, left, outcome })
+        let is_next = left < self.next;
+        if is_next {
+            self.next = left;
+        }
+        Some(TransitTimes { started, sent, left, outcome, is_next })
     }
 
     /// When [`poll_output`](Self::poll_output) is to be called next; [`Instant::NEVER`] while no

@@ -71,7 +71,7 @@ impl Loss {
     }
 
     /// Whether the next packet, whose transmission ends at `sent`, is lost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn loses(&mut self, sent: Instant) -> bool {
         match self {
             Self::None => false,

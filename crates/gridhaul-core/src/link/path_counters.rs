@@ -8,16 +8,17 @@ use gridhaul_scenario::units::Duration;
 /// packets without data are not counted, nor are packets sent by the `to` end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathCounters {
-    /// Packets sent, including those of proxies.
+    /// Packets sent, including those of proxies. Counters that change together are not neighbours:
+    /// the compiler would use vector additions, which take longer.
     pub sent: u64,
-    /// Bytes that the `from` ends sent, including headers; without the packets of proxies.
-    pub sent_bytes: u64,
-    /// Packets dropped or lost.
-    pub lost: u64,
     /// Packets that arrived.
     pub arrived: u64,
+    /// Bytes that the `from` ends sent, including headers; without the packets of proxies.
+    pub sent_bytes: u64,
     /// Sum of the one-way delays of the packets that arrived.
     pub delay_ns: u64,
+    /// Packets dropped or lost.
+    pub lost: u64,
     /// Messages that have left the buffer of the aggregator at the end of the path.
     pub aggregated: u64,
     /// Sum of their waiting times in that buffer.

@@ -77,7 +77,7 @@ impl<T: Copy> RingBuffer<T> {
     /// The slot of the next item, with its previous content.
     /// [`accept_back_slot`](Self::accept_back_slot) appends it to the queue. `filler` initialises
     /// new memory.
-    #[inline]
+    #[inline(always)]
     pub(super) fn back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow(&filler());
@@ -89,7 +89,7 @@ impl<T: Copy> RingBuffer<T> {
     /// Appends the item in [`back_slot`](Self::back_slot) to the queue.
     #[inline]
     pub(super) fn accept_back_slot(&mut self) -> Option<&mut T> {
-        assert!(self.len() < self.slots.len(), "the slot was reserved");
+        debug_assert!(self.len() < self.slots.len(), "the slot was reserved");
         let index = self.slot_index(self.tail);
         self.tail = self.tail.wrapping_add(1);
         self.slots.get_mut(index)

@@ -37,7 +37,7 @@ impl Serializer {
     }
 
     /// Transmission time of the next packet of `bytes` (at most 64 MB).
-    #[inline]
+    #[inline(always)]
     pub fn charge(&mut self, bytes: u32) -> Duration {
         if bytes != self.last {
             self.divide(bytes);

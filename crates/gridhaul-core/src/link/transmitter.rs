@@ -37,7 +37,7 @@ impl Transmitter {
 
     /// Transmission time of `bytes` from `started` on. The fraction of a nanosecond left over from
     /// the previous packet is added, unless the transmitter has been idle since.
-    #[inline]
+    #[inline(always)]
     pub(super) fn charge(&mut self, started: Instant, bytes: u32) -> Duration {
         if started > self.free_at {
             self.serializer.idle();

@@ -31,6 +31,12 @@ impl<P: Property> BitSet<P> {
         self.0 & property.bit() != 0
     }
 
+    /// Whether the set has one of these properties.
+    #[inline]
+    pub(super) fn has_any(self, [first, second]: [P; 2]) -> bool {
+        self.0 & (first.bit() | second.bit()) != 0
+    }
+
     #[inline]
     pub(super) fn set(&mut self, property: P, holds: bool) {
         self.0 = self.0 & !property.bit() | if holds { property.bit() } else { 0 };

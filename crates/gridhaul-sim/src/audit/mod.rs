@@ -118,11 +118,21 @@ impl LinkAudit {
     }
 
     /// A packet leaves the link, delivered or lost.
-    #[inline(always)]
     pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        if matches!(transit.outcome, TransitOutcome::Arrived) {
+            self.on_arrived(now, transit);
+        } else {
+            self.left += 1;
+            self.on_uncommon(now, transit);
+        }
+    }
+
+    /// A packet leaves the link unimpaired, as nearly all do: their checks are inlined into the
+    /// event loop.
+    #[inline(always)]
+    pub(crate) fn on_arrived<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         self.left += 1;
-        // Nearly all packets arrive unimpaired: their checks are inlined into the event loop.
-        if !self.is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
+        if !self.is_common {
             self.on_uncommon(now, transit);
         } else if let Err(rule) = self.check_common(now, transit) {
             self.violate(rule, now, transit);

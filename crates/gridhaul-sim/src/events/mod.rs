@@ -11,7 +11,7 @@ use gridhaul_scenario::units::Instant;
 
 use self::link_queue::LinkQueue;
 use crate::end_id::EndId;
-use crate::heap::{Heap, NOTHING};
+use crate::heap::NOTHING;
 use crate::timing_wheel::TimingWheel;
 
 /// The target of an event.
@@ -46,8 +46,6 @@ pub(crate) struct Events {
     links: LinkQueue,
     others: TimingWheel,
     sequence: u64,
-    /// Time of the valid entry of each link.
-    scheduled_links: Vec<Instant>,
     /// Time of the valid entry of each other target: the two ends and the application of each flow,
     /// whose events often follow each other, then the measurements, traces, proxies and hybrid
     /// routers.
@@ -75,10 +73,9 @@ impl Events {
         let others = TARGETS_OF_FLOW as usize * flows + 1 + traces + instances;
         assert!(links.max(others) < 1 << TARGET_BITS, "too many links, flows or proxies");
         Self {
-            links: LinkQueue::Many(Heap::default()),
+            links: LinkQueue::new(links),
             others: TimingWheel::new(),
             sequence: 0,
-            scheduled_links: vec![Instant::NEVER; links],
             scheduled: vec![Instant::NEVER; others],
             stopped: BitSet::new(others),
             flows: flows as u32,
@@ -99,7 +96,7 @@ impl Events {
     /// The same queue for links whose deadlines never move earlier, so that no entry is superseded
     /// and a few links need no heap.
     pub(crate) fn with_monotonic_links(mut self) -> Self {
-        self.links = LinkQueue::of_monotonic(self.scheduled_links.len());
+        self.links = self.links.of_monotonic();
         self
     }
 
@@ -121,17 +118,7 @@ impl Events {
     /// [`schedule`](Self::schedule) for a link, the most frequent target.
     #[inline(always)]
     pub(crate) fn schedule_link(&mut self, link: u32, at: Instant) {
-        // A link without packets has no deadline, so often nothing is to be done.
-        if at < self.scheduled_links[link as usize] {
-            self.insert_link(link as usize, at);
-        }
-    }
-
-    #[inline(always)]
-    fn insert_link(&mut self, link: usize, at: Instant) {
-        self.scheduled_links[link] = at;
-        self.sequence += 1;
-        self.links.push(link, entry(link, at, self.sequence));
+        self.links.schedule(link, at, &mut self.sequence);
     }
 
     /// [`schedule`](Self::schedule) for an end. An end without timer ([`Instant::NEVER`]) that
@@ -198,11 +185,10 @@ impl Events {
                 }
                 self.others.take_first();
             } else {
-                let index = index_in(link);
-                if self.scheduled_links[index] == time(link) {
+                if self.links.is_valid(link) {
                     return time(link);
                 }
-                self.links.take_first(index);
+                self.links.take_first(link);
             }
         }
     }
@@ -248,14 +234,8 @@ impl Events {
     /// superseded.
     #[inline(always)]
     fn pop_link(&mut self, first: u128) -> Option<(Instant, Target)> {
-        let (at, index) = (time(first), index_in(first));
-        self.links.take_first(index);
-        let scheduled = &mut self.scheduled_links[index];
-        if *scheduled != at {
-            return None;
-        }
-        *scheduled = Instant::NEVER;
-        Some((at, Target::Link(index as u32)))
+        let target = Target::Link(index_in(first) as u32);
+        self.links.take_first(first).then_some((time(first), target))
     }
 
     /// The target of an entry that belongs to no link, unless the entry was superseded or its timer

@@ -9,10 +9,11 @@ mod losses;
 mod managed;
 mod nodes;
 mod path_mtu;
+mod transmission;
 
-use gridhaul_core::link::{LossCause, TransitOutcome};
+use gridhaul_core::link::TransitOutcome;
 use gridhaul_core::load::{Application, InFlightMessages};
-use gridhaul_core::tcp::{Flags, LinkEvent, Segment, Sender, State};
+use gridhaul_core::tcp::{LinkEvent, Sender, State};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::answer::{LossReason, RunRows};
 use gridhaul_scenario::backend::RunError;
@@ -34,6 +35,8 @@ use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network};
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::recorder::Recorder;
+
+use self::transmission::transmit_one;
 
 pub(crate) use external::StepEnd;
 
@@ -170,64 +173,88 @@ impl World {
     }
 
     /// Packets have left a link: each enters the next link or reaches its destination.
-    #[inline]
+    #[inline(always)]
     fn on_link<const PLAIN: bool>(&mut self, now: Instant, link: u32) {
-        let deadline = loop {
-            let Some(entry) = self.net.links.direction_mut(link) else {
-                return self.net.advance_medium(now, link);
-            };
-            let Some(transit) = entry.front(now) else { break entry.direction.next_deadline() };
-            let packet = &transit.payload;
-            let next = self.net.routes[packet.next as usize];
-            // An earlier link of the path may have altered the segment.
-            let intact = matches!(transit.outcome, TransitOutcome::Arrived)
-                && (PLAIN || !self.alterations.has_segments());
-            if let Body::Tcp(segment) = &packet.body
-                && intact
-                && next == END_OF_ROUTE
-            {
-                // The end reads the segment in the buffer of the link, which saves most copies.
-                let to = packet.to;
-                if !PLAIN && self.aggregators.receives(to, segment) {
-                    let (segment, sent) = (*segment, packet.sent);
-                    entry.direction.drop_front();
-                    self.on_segment_at_aggregator(now, to, &segment, sent);
-                } else {
-                    let flow = &mut self.flows[to.flow() as usize];
-                    if segment.len > 0 && !packet.is_reverse() {
-                        let delay = now.since(packet.sent);
-                        self.counters.path_counters[flow.row as usize].on_arrived(delay);
-                    }
-                    let totals = &mut self.counters.rows[flow.row as usize];
-                    // The size of the transit is that on the link, which compression changes.
-                    let sized = (segment, segment.wire_bytes());
-                    let received = flow.on_segment(now, to, sized, totals);
-                    entry.direction.drop_front();
-                    if received != Received::Other {
-                        self.on_received(now, to, received);
-                    }
-                    self.transmit_ready_inlined::<PLAIN>(now, to);
-                }
-            } else if intact
-                && next != END_OF_ROUTE
-                && next >= FIRST_PROXY
-                && let Some(accepted) = self.proxies.accept(now, packet, next - FIRST_PROXY)
-            {
-                // The proxy has read the segment in the same way.
-                entry.direction.drop_front();
-                self.on_accepted_by_proxy(now, accepted);
-            } else {
-                let (packet, outcome) = (*packet, transit.outcome);
-                entry.direction.drop_front();
-                self.on_left_link(now, outcome, packet);
-            }
-            // Most packets are the only ones of their time.
-            let deadline = self.net.links.entry(link).direction.next_deadline();
-            if deadline > now {
-                break deadline;
-            }
+        // Most packets are the only ones of their time.
+        let deadline = match self.on_departure::<PLAIN>(now, link) {
+            Some(deadline) => deadline,
+            None => self.on_further_departures::<PLAIN>(now, link),
         };
         self.net.events.schedule_link(link, deadline);
+    }
+
+    /// Further packets of the same time leave a link. Returns its next deadline.
+    #[inline(never)]
+    fn on_further_departures<const PLAIN: bool>(&mut self, now: Instant, link: u32) -> Instant {
+        loop {
+            if let Some(deadline) = self.on_departure::<PLAIN>(now, link) {
+                return deadline;
+            }
+        }
+    }
+
+    /// A packet may have left a link. Returns the next deadline of the link, or `None` if another
+    /// packet leaves now.
+    #[inline(always)]
+    fn on_departure<const PLAIN: bool>(&mut self, now: Instant, link: u32) -> Option<Instant> {
+        let Some(entry) = self.net.links.direction_mut(link) else {
+            self.net.advance_medium(now, link);
+            return Some(Instant::NEVER);
+        };
+        let Some(transit) = entry.front(now) else {
+            return Some(entry.direction.next_deadline());
+        };
+        let packet = &transit.payload;
+        let next = self.net.routes[packet.next as usize];
+        // An earlier link of the path may have altered the segment.
+        let intact = matches!(transit.outcome, TransitOutcome::Arrived)
+            && (PLAIN || !self.alterations.has_segments());
+        if let Body::Tcp(segment) = &packet.body
+            && intact
+            && next == END_OF_ROUTE
+        {
+            // The end reads the segment in the buffer of the link, which saves most copies.
+            let to = packet.to;
+            if !PLAIN && self.aggregators.receives(to, segment) {
+                let (segment, sent) = (*segment, packet.sent);
+                entry.direction.drop_front();
+                self.on_segment_at_aggregator(now, to, &segment, sent);
+            } else {
+                let flow = &mut self.flows[to.flow() as usize];
+                self.counters.on_segment_arrived(now, flow.row, packet, segment);
+                let totals = &mut self.counters.rows[flow.row as usize];
+                // The size of the transit is that on the link, which compression changes.
+                let sized = (segment, segment.wire_bytes());
+                let received = flow.on_segment(now, to, sized, totals);
+                entry.direction.drop_front();
+                if PLAIN && received == Received::Other {
+                    // The end sends over a link that begins at its node, where this one ends.
+                    let deadline = entry.direction.next_deadline();
+                    if transmit_one(now, to, flow, &mut self.net, &mut self.counters) {
+                        self.transmit_ready::<PLAIN>(now, to);
+                    }
+                    return (deadline > now).then_some(deadline);
+                }
+                if received != Received::Other {
+                    self.on_received(now, to, received);
+                }
+                self.transmit_ready::<PLAIN>(now, to);
+            }
+        } else if intact
+            && next != END_OF_ROUTE
+            && next >= FIRST_PROXY
+            && let Some(accepted) = self.proxies.accept(now, packet, next - FIRST_PROXY)
+        {
+            // The proxy has read the segment in the same way.
+            entry.direction.drop_front();
+            self.on_accepted_by_proxy(now, accepted);
+        } else {
+            let (packet, outcome) = (*packet, transit.outcome);
+            entry.direction.drop_front();
+            self.on_left_link(now, outcome, packet);
+        }
+        let deadline = self.net.links.entry(link).direction.next_deadline();
+        (deadline > now).then_some(deadline)
     }
 
     /// A packet has left a link and is not an intact segment at its destination.
@@ -295,10 +322,7 @@ impl World {
                     return;
                 }
                 let flow = &mut self.flows[to.flow() as usize];
-                if segment.len > 0 && !packet.is_reverse() {
-                    let delay = now.since(packet.sent);
-                    self.counters.path_counters[flow.row as usize].on_arrived(delay);
-                }
+                self.counters.on_segment_arrived(now, flow.row, &packet, &segment);
                 if self.alterations.on_arrived(to, &segment, packet.sent)
                     && let Ends::Tcp(ends) = &flow.ends
                 {
@@ -312,100 +336,6 @@ impl World {
                 self.transmit_ready::<false>(now, to);
             }
         }
-    }
-
-    /// Transmits the segments that an end may send, and schedules its next timer.
-    #[inline(always)]
-    fn transmit_ready_inlined<const PLAIN: bool>(&mut self, now: Instant, end: EndId) {
-        if !PLAIN {
-            self.observe_handled(now, end);
-        }
-        let is_logged = !PLAIN && self.event_logs.has(end);
-        let flow = &mut self.flows[end.flow() as usize];
-        let side = end.side();
-        let next = flow.routes[side];
-        let in_burst = !PLAIN && side == 0 && flow.is_in_burst();
-        let deadline = loop {
-            let written = in_burst
-                && poll_write(
-                    now,
-                    (&mut *flow, end.flow()),
-                    &mut self.counters,
-                    &mut self.in_flight,
-                );
-            let Ends::Tcp(ends) = &mut flow.ends else { return };
-            let connection = &mut ends[side];
-            let Some(pending) = connection.poll(now) else {
-                if written {
-                    // The connection waits for more data.
-                    continue;
-                }
-                break connection.next_deadline();
-            };
-            let mut first_link = self.net.first_link(next);
-            let segment = first_link.segment(now, end.peer());
-            connection.write_segment(now, &pending, segment);
-            let Segment { seq, len, flags, .. } = *segment;
-            let bytes = segment.wire_bytes();
-            if is_logged {
-                self.event_logs.on_polled(now, end, connection, Some(segment));
-            }
-            // TCP detects a segment that the queue drops as any other loss.
-            let accepted = match first_link.send(now, bytes) {
-                Some(accepted) => accepted,
-                None => self.net.offer_detached(now, next, bytes),
-            };
-            // An end sends data before a pure acknowledgement, so nothing follows one, unless it
-            // acknowledges only the SYN.
-            let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
-            let data = len > 0 && side == 0;
-            if data {
-                self.counters.path_counters[flow.row as usize].on_sent(bytes);
-                if !accepted {
-                    let segment = Segment { seq, len, flags, ..Segment::default() };
-                    self.counters.on_segment_lost(flow.row, end.flow(), &segment, LossCause::Queue);
-                }
-                if !PLAIN && self.counters.loss_causes.needs_reports() {
-                    let event = self.net.report(now, next, accepted);
-                    if let Some(event) = event {
-                        connection.handle_link_report(seq, len, now, event);
-                    }
-                }
-            }
-            if last || data && !in_burst && connection.has_filled_window() {
-                break connection.next_deadline();
-            }
-        };
-        let sends_upstream = !PLAIN && self.aggregators.sends_from(end);
-        self.net.events.schedule_end(end, deadline, || {
-            let is_observed =
-                is_logged || self.external.is_active() || self.counters.loss_causes.is_active();
-            PLAIN || !(in_burst || sends_upstream || is_observed)
-        });
-        if is_logged && let Ends::Tcp(ends) = &self.flows[end.flow() as usize].ends {
-            self.event_logs.on_polled(now, end, &ends[side], None);
-        }
-        if sends_upstream {
-            self.on_upstream_transmitted(now, end.flow());
-        }
-    }
-
-    /// An end has handled an event, which may show in an event log or in a classified loss.
-    fn observe_handled(&mut self, now: Instant, end: EndId) {
-        let Ends::Tcp(ends) = &self.flows[end.flow() as usize].ends else { return };
-        if end.is_from() && self.counters.loss_causes.is_active() {
-            self.counters.loss_causes.on_handled(end.flow(), ends);
-        }
-        if self.event_logs.has(end) {
-            self.event_logs.on_handled(now, end, &ends[end.side()]);
-        }
-    }
-
-    /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent
-    /// callers.
-    #[inline(never)]
-    fn transmit_ready<const PLAIN: bool>(&mut self, now: Instant, end: EndId) {
-        self.transmit_ready_inlined::<PLAIN>(now, end);
     }
 
     fn on_end<const PLAIN: bool>(&mut self, now: Instant, end: EndId) {
@@ -470,18 +400,6 @@ impl World {
             self.net.events.schedule(Target::Sampling, next);
         }
     }
-}
-
-/// During a burst, has the application of a flow write a message. Returns whether it was written.
-#[inline(never)]
-fn poll_write(
-    now: Instant,
-    (flow, number): (&mut Flow, u32),
-    counters: &mut RunCounters,
-    in_flight: &mut InFlightMessages,
-) -> bool {
-    let row = flow.row;
-    flow.poll_write(now, in_flight, |ready| counters.on_ready(row, number, ready))
 }
 
 #[cfg(test)]

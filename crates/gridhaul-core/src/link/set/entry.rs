@@ -3,9 +3,11 @@
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
+use crate::link::direction::Acceptance;
 use crate::link::medium::MediumAccess;
 use crate::link::{
     LinkAccount, LinkAttack, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
+    TransitOutcome,
 };
 
 /// One direction of a link.
@@ -42,6 +44,11 @@ pub trait LinkObserver<P> {
 
     /// A packet arrives at the other end of the direction, or is lost.
     fn on_transit(&mut self, _now: Instant, _transit: &PacketTransit<P>) {}
+
+    /// [`on_transit`](Self::on_transit) of a packet that arrives unimpaired, as most do.
+    fn on_arrived(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        self.on_transit(now, transit);
+    }
 }
 
 impl<P> LinkObserver<P> for () {}
@@ -100,12 +107,15 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
     pub fn offer_slot(&mut self, now: Instant, bytes: u32, schedule: impl FnOnce(Instant)) -> bool {
         debug_assert!(self.is_plain(), "the packet is in the slot of a plain direction");
         self.account.offered += 1;
-        let before = self.direction.next_deadline();
-        if !self.direction.accept_slot(now, bytes) {
+        let acceptance = self.direction.accept_slot(now, bytes);
+        if matches!(acceptance, Acceptance::QueueFull) {
             self.account.on_refused();
             return false;
         }
-        self.on_queued(before, schedule);
+        self.account.queue_max = self.account.queue_max.max(self.direction.queue.packets());
+        if let Acceptance::Next(deadline) = acceptance {
+            schedule(deadline);
+        }
         true
     }
 
@@ -115,8 +125,13 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
     #[inline(always)]
     pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
         let transit = self.direction.front(now)?;
-        self.observer.on_transit(now, transit);
-        self.account.count(transit);
+        if matches!(transit.outcome, TransitOutcome::Arrived) {
+            self.observer.on_arrived(now, transit);
+            self.account.count_arrived(transit);
+        } else {
+            self.observer.on_transit(now, transit);
+            self.account.count_impaired(transit);
+        }
         Some(transit)
     }
 

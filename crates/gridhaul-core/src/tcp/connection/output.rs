@@ -64,9 +64,9 @@ impl Connection {
     /// is not FIN.
     #[inline]
     fn sends_common_segment(&self) -> bool {
-        let has_sack_option = self.receiver.has_sack_blocks() && self.features.has(Feature::Sack);
-        !(has_sack_option || self.features.has(Feature::Ecn))
-            && self.sending.fin_position().is_none()
+        let (sack, ecn) = (Feature::Sack, Feature::Ecn);
+        let uncommon = if self.receiver.has_sack_blocks() { [sack, ecn] } else { [ecn, ecn] };
+        !self.features.has_any(uncommon) && self.sending.fin_position().is_none()
     }
 
     /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC
@@ -86,14 +86,13 @@ impl Connection {
         let flags = self.note_data(now, range);
         let timestamps = self.clock_values(now);
         let params = &*self.params;
-        let acknowledged = self.receiver.acknowledged();
-        self.receiver.on_ack_sent(now, params);
+        let (acknowledged, window) = self.receiver.acknowledge(now, params);
         self.last_ack = acknowledged;
         let options = clock_len(timestamps.is_some(), params);
         target.seq = self.isn.wrapping_add(range.start as u32);
         target.ack = self.peer_isn.wrapping_add(acknowledged as u32);
         target.len = range.len;
-        target.window = self.receiver.offer(acknowledged, params);
+        target.window = window;
         target.timestamps = timestamps;
         target.sack.clear();
         target.sack_permitted = false;

@@ -264,7 +264,7 @@ impl Receiver {
     /// 7323, section 2.3). It is rounded up, so that its right edge does not move to the left
     /// (section 2.4), or down where the buffer has no space for a whole unit. `acknowledged` is the
     /// position that the segment [acknowledges](Self::acknowledged).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, acknowledged: u64, params: &StackParams) -> u32 {
         let window = self.offered.saturating_sub(acknowledged) as u32;
         if self.window_shift == 0 {
@@ -282,13 +282,18 @@ impl Receiver {
         up
     }
 
-    /// Right edge of the window to offer. It moves in steps of at least a segment or half the
-    /// buffer (RFC 9293, 3.8.6.2.2), and never to the left.
+    /// Right edge of the window to offer.
     #[inline]
     fn edge(&self, params: &StackParams) -> u64 {
         // Before SYN, position 1 is where the data will begin.
-        let taken = self.next.max(1) - u64::from(self.unread);
-        let edge = taken + u64::from(params.receive_window);
+        self.edge_from(self.next.max(1) - u64::from(self.unread), params)
+    }
+
+    /// Right edge of the window to offer if the buffer begins at this position. It moves in steps
+    /// of at least a segment or half the buffer (RFC 9293, 3.8.6.2.2), and never to the left.
+    #[inline]
+    fn edge_from(&self, begin: u64, params: &StackParams) -> u64 {
+        let edge = begin + u64::from(params.receive_window);
         let step = u64::from(params.mss.min(params.receive_window / 2));
         if edge >= self.offered + step { edge } else { self.offered }
     }
@@ -320,13 +325,8 @@ impl Receiver {
     /// A segment with an acknowledgement has been sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
-        if self.is_delayed_ack_due(now) {
-            self.delayed_ack_timer.on_expired(self.interactive);
-            self.interactive = false;
-        }
         self.offered = self.edge(params);
-        self.ack_now = false;
-        self.ack_at = Instant::NEVER;
+        self.stop_ack_timer(now);
         match &mut self.application {
             ReadingApplication::ReadsAtOnce => self.unacknowledged = 0,
             ReadingApplication::ReadsOnDemand { pushed } => {
@@ -335,6 +335,33 @@ impl Receiver {
             }
             ReadingApplication::Confirms => self.repeat_for_gap(),
         }
+    }
+
+    /// [`Self::on_ack_sent`], [`Self::acknowledged`] and [`Self::offer`] of a segment: the position
+    /// that it acknowledges, and the window that it offers.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&mut self, now: Instant, params: &StackParams) -> (u64, u32) {
+        if !matches!(self.application, ReadingApplication::ReadsAtOnce) {
+            let acknowledged = self.acknowledged();
+            self.on_ack_sent(now, params);
+            return (acknowledged, self.offer(acknowledged, params));
+        }
+        // Nothing is unread.
+        self.offered = self.edge_from(self.next.max(1), params);
+        self.stop_ack_timer(now);
+        self.unacknowledged = 0;
+        (self.next, self.offer(self.next, params))
+    }
+
+    /// An acknowledgement is sent, which the delayed-ACK timer may have made due.
+    #[inline]
+    fn stop_ack_timer(&mut self, now: Instant) {
+        if self.is_delayed_ack_due(now) {
+            self.delayed_ack_timer.on_expired(self.interactive);
+            self.interactive = false;
+        }
+        self.ack_now = false;
+        self.ack_at = Instant::NEVER;
     }
 
     /// A segment with data is sent, before [`Self::on_ack_sent`].
