@@ -17,6 +17,8 @@ pub(crate) struct TimeDistribution {
 
 /// Values below this many seconds share one bin.
 const SHORT: f64 = 1e-6;
+/// The bits that remain of [`SHORT`], which are those of the first bin.
+const LOWEST: u64 = SHORT.to_bits() >> COARSE;
 /// Low bits of an `f64` that are ignored: five bits of the mantissa remain, so that bins are
 /// 2 to 3 % wide.
 const COARSE: u32 = 52 - 5;
@@ -81,8 +83,8 @@ impl TimeDistribution {
             return Self { fixed: fixed + at, atoms: other.atoms.clone() };
         }
         let mut bins = Bins::up_to(self.longest() + other.longest());
-        for &(a, weight) in &self.atoms {
-            bins.add(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
+        for &(at, weight) in &self.atoms {
+            bins.add_sums(at, weight, &other.atoms);
         }
         Self { fixed, atoms: bins.atoms(1.0) }
     }
@@ -183,8 +185,7 @@ impl Bins {
 
     fn place(at: f64) -> usize {
         // The bit patterns of positive numbers have the order of the numbers.
-        let lowest = SHORT.to_bits() >> COARSE;
-        (at.max(SHORT).to_bits() >> COARSE).saturating_sub(lowest) as usize
+        (at.max(SHORT).to_bits() >> COARSE).saturating_sub(LOWEST) as usize
     }
 
     /// Adds values with their weights; fastest when values of the same bin are adjacent.
@@ -198,6 +199,25 @@ impl Bins {
             }
             moment += at * weight;
             mass += weight;
+        }
+        self.put(place, moment, mass);
+    }
+
+    /// Adds the sum of a value and each of some others, which are in rising order, with the product
+    /// of their weights: as [`Self::add`], but a bin is left at its end, which takes a comparison.
+    fn add_sums(&mut self, at: f64, weight: f64, others: &[(f64, f64)]) {
+        let (mut place, mut end, mut moment, mut mass) = (0, 0, 0.0, 0.0);
+        for &(other, share) in others {
+            let sum = at + other;
+            if sum.to_bits() >= end {
+                self.put(place, moment, mass);
+                let bits = sum.max(SHORT).to_bits() >> COARSE;
+                (place, end) = ((bits - LOWEST) as usize, (bits + 1) << COARSE);
+                (moment, mass) = (0.0, 0.0);
+            }
+            let part = weight * share;
+            moment += sum * part;
+            mass += part;
         }
         self.put(place, moment, mass);
     }
