@@ -301,6 +301,19 @@ mod tests {
         }
 
         #[test]
+        fn the_sums_of_a_row_are_in_the_bins_of_single_values(
+            at in 0.0..10.0_f64,
+            values in proptest::collection::vec((0.0..1e3_f64, 1e-6..1.0_f64), 1..200),
+        ) {
+            let others = of(&values).atoms;
+            let longest = at + others.last().map_or(0.0, |other| other.0);
+            let (mut row, mut single) = (Bins::up_to(longest), Bins::up_to(longest));
+            row.add_sums(at, 0.3, &others);
+            single.add(others.iter().map(|&(other, share)| (at + other, 0.3 * share)));
+            prop_assert_eq!(row.bins, single.bins);
+        }
+
+        #[test]
         fn sums_keep_mass_mean_and_order(
             values in proptest::collection::vec((1e-9..1e5_f64, 1e-6..1.0_f64), 1..200),
             more in proptest::collection::vec((1e-9..1e5_f64, 1e-6..1.0_f64), 1..200),
