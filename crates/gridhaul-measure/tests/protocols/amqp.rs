@@ -159,7 +159,7 @@ fn other_clients_exchange_messages(broker: &Broker) {
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
 fn a_killed_broker_is_a_marked_gap(broker: &mut Broker) {
     let protocol = amqp_0_9_1(Amqp091::default(), broker.address());
-    let plan = Plan { horizon: Duration::from_secs(1), ..plan(100.0, 200) };
+    let plan = Plan { horizon: Duration::from_secs(1), ..plan(100.0, 400) };
     let (sites, stop, sent) = (Sites::loopback(), AtomicBool::new(false), AtomicU64::new(0));
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
@@ -173,8 +173,9 @@ fn a_killed_broker_is_a_marked_gap(broker: &mut Broker) {
         measure(&plan, &protocol, &sites, &mut |_| Ok(()), &observe, &stop).unwrap()
     });
     let counts = outcome.summary.counts;
-    assert_eq!((outcome.fault, counts.messages), (None, 200));
-    assert!(counts.refused > 50 && counts.refused < 150, "{counts:?}");
+    assert_eq!((outcome.fault, counts.messages), (None, 400));
+    // 300 messages are left, fewer on a busy machine.
+    assert!(counts.refused > 50 && counts.refused < 350, "{counts:?}");
     assert!(outcome.refusal.is_some_and(|reason| reason.contains("no connection")));
     assert!(outcome.summary.from_send.count() > 50, "messages before the fault are measured");
     // The port is closed now.

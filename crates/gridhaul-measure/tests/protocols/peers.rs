@@ -98,10 +98,10 @@ pub(crate) fn printed() -> Vec<String> {
     messages().iter().map(hex).collect()
 }
 
-/// Waits for messages.
+/// Waits for messages, at most 100 s on a busy machine.
 pub(crate) fn receive(subscriber: &mut dyn Subscriber, count: usize) -> Vec<Vec<u8>> {
     let (mut received, mut message) = (Vec::new(), Vec::new());
-    for _ in 0..400 {
+    for _ in 0..2_000 {
         if let Received::Message(_) = subscriber.receive(&mut message).unwrap() {
             received.push(message.clone());
         }
