@@ -52,11 +52,13 @@ impl Answer {
     }
 }
 
-/// The remedy. With `start_spread` or `synchronised`, all SYN segments may be sent at about the
-/// same time.
-fn remedy(scenario: &Scenario, row: &str) -> &'static str {
+/// The likely causes and the remedy. With `start_spread` or `synchronised`, all SYN segments of
+/// several connections may be sent at about the same time.
+fn remedy(scenario: &Scenario, row: &str) -> String {
     let may_start_together = match scenario.flow.get(row) {
-        Some(flow) => flow.start_spread.is_some() || flow.load.is_synchronised(),
+        Some(flow) => {
+            flow.count > 1 && (flow.start_spread.is_some() || flow.load.is_synchronised())
+        }
         // An upstream connection.
         None => {
             let mut aggregators =
@@ -64,13 +66,23 @@ fn remedy(scenario: &Scenario, row: &str) -> &'static str {
             aggregators.any(|aggregator| aggregator.start_spread.is_some())
         }
     };
-    if may_start_together {
-        "SYN segments that are sent at the same time overflow the queue, and so do their \
-         retransmissions: enlarge or remove `start_spread`, and remove `synchronised`. Otherwise \
-         check the load, the links on the path and `duration`"
-    } else {
-        "Check the load, the links on the path and `duration`"
+    let mut causes = String::new();
+    if let Some(link) = link_with_outage(scenario) {
+        causes += &format!("Attempts during an outage of `link.{link}` fail. ");
     }
+    if may_start_together {
+        causes += "SYN segments that are sent at the same time overflow the queue, and so do their \
+                   retransmissions: enlarge or remove `start_spread`, and remove `synchronised`. ";
+    }
+    let check = if causes.is_empty() { "Check" } else { "Otherwise check" };
+    format!("{causes}{check} the load, the links on the path and `duration`")
+}
+
+/// The first link with an outage in one direction at least.
+fn link_with_outage(scenario: &Scenario) -> Option<&str> {
+    let mut links = scenario.link.iter();
+    let found = links.find(|(_, link)| link.given().any(|(_, part)| !part.outage.is_empty()));
+    found.map(|(name, _)| name.as_str())
 }
 
 /// A mean over replications, with a decimal if it is not a whole number.
@@ -134,18 +146,25 @@ mod tests {
     }
 
     #[test]
-    fn only_a_flow_with_such_a_key_is_told_to_spread_its_connections() {
-        let advice = |key: &str, load: &str| {
+    fn the_causes_are_those_of_the_scenario() {
+        let advice = |keys: &str, load: &str, link: &str| {
             let text = format!(
                 "title = \"t\"\nduration = \"9 s\"\n[node]\na = {{}}\nb = {{}}\n\
-                 [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
-                 [flow.f]\nfrom = \"a\"\nto = \"b\"\ncount = 5\n{key}\n\
+                 [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n{link}\n\
+                 [flow.f]\nfrom = \"a\"\nto = \"b\"\n{keys}\n\
                  load.poisson = {{ size = \"1 B\", every = \"1 s\"{load} }}"
             );
             remedy(&Scenario::from_toml(&text, "test.toml").unwrap(), "f")
         };
-        assert!(!advice("", "").contains("same time"));
-        assert!(advice("start_spread = \"0 s\"", "").contains("same time"));
-        assert!(advice("", ", synchronised = true").contains("same time"));
+        let check = "the load, the links on the path and `duration`";
+        assert_eq!(advice("count = 5", "", ""), format!("Check {check}"));
+        assert!(advice("count = 5\nstart_spread = \"0 s\"", "", "").contains("same time"));
+        assert!(advice("count = 5", ", synchronised = true", "").contains("same time"));
+        let outage = "both.outage = [{ start = \"1 s\", length = \"1 s\" }]";
+        assert_eq!(
+            advice("", ", synchronised = true", outage),
+            format!("Attempts during an outage of `link.l` fail. Otherwise check {check}"),
+            "one device does not overflow a queue"
+        );
     }
 }
