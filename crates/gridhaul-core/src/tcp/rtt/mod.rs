@@ -56,6 +56,17 @@ pub struct RttSample {
     pub next: u64,
 }
 
+/// Expirations of the retransmission timer one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Expirations {
+    /// Their number.
+    pub(crate) count: u32,
+    /// The time until the last one.
+    pub(crate) elapsed: Duration,
+    /// The timeout after it.
+    pub(crate) next: Duration,
+}
+
 impl RttEstimator {
     /// An estimator without measurements.
     #[must_use]
@@ -155,22 +166,42 @@ impl RttEstimator {
 
     /// The timer has fired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self, params: &StackParams) {
-        mark!(rto_back_off);
-        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
-        if uses_coarse_clock(params) && self.backoff > 3 {
+        self.back_off_by(1, params);
+    }
+
+    /// [`back_off`](Self::back_off) a number of times.
+    fn back_off_by(&mut self, times: u32, params: &StackParams) {
+        mark!(rto_back_off if times > 0);
+        let backoff = times.saturating_add(u32::from(self.backoff));
+        self.backoff = backoff.min(u32::from(BACKOFF_MAX)) as u8;
+        if times > 0 && self.backoff > 3 && uses_coarse_clock(params) {
+            // Once moved, nothing is left to move.
             let mut ticks = self.variation.ticks();
             ticks.fold_into_variation();
             self.variation.set_ticks(ticks);
         }
     }
 
-    /// [`back_off`](Self::back_off), if `rto` is the timeout before. Returns the timeout
-    /// afterwards, as [`rto`](Self::rto) would. Without its factor, the timeout stays the same: the
-    /// smoothed round trip that moves into the variation is a summand of the timeout as well.
-    pub fn back_off_from(&mut self, rto: Duration, params: &StackParams) -> Duration {
-        let doubles = self.backoff < BACKOFF_MAX;
-        self.back_off(params);
-        if doubles { (rto * 2).min(params.rto_max) } else { rto }
+    /// Lets the timer expire repeatedly within an idle time, beginning with the timeout `rto`, and
+    /// backs off each time. The timeout doubles; that the smoothed round trip moves into the
+    /// variation does not change it, because it is a summand of the timeout as well.
+    pub(crate) fn expire_during(
+        &mut self,
+        idle: Duration,
+        rto: Duration,
+        params: &StackParams,
+    ) -> Expirations {
+        let mut expirations = Expirations { count: 0, elapsed: Duration::ZERO, next: rto };
+        let doublings = u32::from(BACKOFF_MAX - self.backoff);
+        while expirations.next <= idle - expirations.elapsed {
+            expirations.elapsed += expirations.next;
+            if expirations.count < doublings {
+                expirations.next = (expirations.next * 2).min(params.rto_max);
+            }
+            expirations.count += 1;
+        }
+        self.back_off_by(expirations.count, params);
+        expirations
     }
 
     /// SYN was retransmitted: data starts without back-off, but with a timeout of at least three
@@ -289,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_back_off_doubles_the_timeout_however_it_is_estimated() {
+    fn expirations_double_the_timeout_however_it_is_estimated() {
         for profile in [Profile::Rfc, Profile::Ns2, Profile::Linux] {
             let params = StackParams::resolve(&Stack { profile, ..Stack::default() });
             for (rto_min, rtts_ms) in [(1, &[3, 90, 7][..]), (200_000, &[1_700, 45]), (1, &[])] {
@@ -301,10 +332,18 @@ mod tests {
                     let sample = RttSample { sent: Instant::ZERO, acknowledged, una: 1, next: 9 };
                     estimator.measure(&sample, &params);
                 }
-                let mut rto = estimator.rto(&params);
-                for _ in 0..20 {
-                    rto = estimator.back_off_from(rto, &params);
-                    assert_eq!(rto, estimator.rto(&params), "{profile:?} {rto_min:?}");
+                let (mut stepwise, first) = (estimator, estimator.rto(&params));
+                let (mut rto, mut elapsed) = (first, Duration::ZERO);
+                for count in 1..20 {
+                    elapsed += rto;
+                    stepwise.back_off(&params);
+                    let (mut at_once, before) = (estimator, rto);
+                    rto = stepwise.rto(&params);
+                    let expected = Expirations { count, elapsed, next: rto };
+                    let idle = elapsed + rto - Duration::from_nanos(1);
+                    assert_eq!(at_once.expire_during(idle, first, &params), expected);
+                    assert_eq!(at_once.rto(&params), rto, "{profile:?} {rto_min:?}");
+                    assert!(rto == (before * 2).min(params.rto_max) || count > 16);
                 }
             }
         }

@@ -51,7 +51,7 @@ impl Sender {
     fn restart_from_one_segment(
         &mut self,
         now: Instant,
-        mut rto: Duration,
+        rto: Duration,
         params: &StackParams,
     ) -> Duration {
         self.recovery.on_timeout(self.next);
@@ -60,20 +60,17 @@ impl Sender {
             self.congestion.on_idle_restart(now, params.mss);
             return rto;
         }
-        let mut expirations = 0;
-        while self.last_sent + rto <= now {
-            self.last_sent += rto;
-            rto = self.rtt.back_off_from(rto, params);
-            expirations += 1;
-            if expirations == 1 {
-                self.reduce_for_timeout(self.last_sent, params);
-            }
+        let begun = self.last_sent;
+        let expirations = self.rtt.expire_during(now.since(begun), rto, params);
+        self.last_sent = begun + expirations.elapsed;
+        if expirations.count > 0 {
+            self.reduce_for_timeout(begun + rto, params);
         }
-        if expirations > 1 {
+        if expirations.count > 1 {
             // The second reduction leaves the minimum of window and threshold; further ones change
             // only the time of the reduction.
             self.reduce_for_timeout(self.last_sent, params);
         }
-        rto
+        expirations.next
     }
 }
