@@ -325,7 +325,7 @@ impl BitSet {
         self.bits[index / 64] >> (index % 64) & 1 != 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, index: usize, is_member: bool) {
         if self.has(index) != is_member {
             self.bits[index / 64] ^= 1 << (index % 64);

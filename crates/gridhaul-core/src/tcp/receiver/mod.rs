@@ -89,7 +89,7 @@ impl Receiver {
         let is_common = start == self.next
             && start < end
             && self.out_of_order.is_none()
-            && self.application == ReadingApplication::ReadsAtOnce
+            && matches!(self.application, ReadingApplication::ReadsAtOnce)
             && !(self.finished || flags.has(Flags::FIN));
         if !is_common {
             return self.handle_data_general(now, start, end, flags, params);
@@ -411,7 +411,7 @@ impl Receiver {
 
     #[inline]
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
-        if self.application == ReadingApplication::Confirms {
+        if matches!(self.application, ReadingApplication::Confirms) {
             self.withhold();
             return;
         }

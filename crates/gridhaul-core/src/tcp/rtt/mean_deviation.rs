@@ -3,6 +3,10 @@
 //! round trip of smaller deviations. While a queue fills and empties, the timeout thus stays above
 //! the longest round trip.
 
+use gridhaul_scenario::units::Duration;
+
+use super::in_micros;
+
 /// Four times the mean deviation and the values derived from it, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MeanDeviation {
@@ -25,14 +29,19 @@ pub(super) struct OutstandingRange {
 
 impl MeanDeviation {
     /// The first sample: RFC 6298, 2.2, with the minimum timeout applied to the variation.
-    pub(super) const fn first(rtt_us: u32, floor_us: u32, outstanding: OutstandingRange) -> Self {
+    pub(super) fn first(rtt_us: u32, floor: Duration, outstanding: OutstandingRange) -> Self {
         let mdev = rtt_us.saturating_mul(2);
-        let rttvar = if mdev > floor_us { mdev } else { floor_us };
+        let rttvar = mdev.max(in_micros(floor.as_nanos()));
         Self { rttvar, mdev, mdev_max: rttvar, end: outstanding.next }
     }
 
     /// Adds a sample that differs by `error_us` from the smoothed round trip.
-    pub(super) fn measure(&mut self, error_us: i64, floor_us: u32, outstanding: OutstandingRange) {
+    pub(super) fn measure(
+        &mut self,
+        error_us: i64,
+        floor: Duration,
+        outstanding: OutstandingRange,
+    ) {
         let size = error_us.unsigned_abs().min(u64::from(u32::MAX / 2)) as i64;
         let more = size - i64::from(self.mdev / 4);
         // A round trip below the average counts for an eighth: a queue that empties does not
@@ -46,7 +55,7 @@ impl MeanDeviation {
         if outstanding.una.wrapping_sub(self.end).cast_signed() > 0 {
             self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) / 4;
             self.end = outstanding.next;
-            self.mdev_max = floor_us;
+            self.mdev_max = in_micros(floor.as_nanos());
         }
     }
 
@@ -65,7 +74,7 @@ impl MeanDeviation {
 mod tests {
     use super::*;
 
-    const FLOOR: u32 = 200_000;
+    const FLOOR: Duration = Duration::from_millis(200);
 
     fn outstanding(una: u32, next: u32) -> OutstandingRange {
         OutstandingRange { una, next }

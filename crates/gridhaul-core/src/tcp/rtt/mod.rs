@@ -97,7 +97,7 @@ impl RttEstimator {
         // RFC 6298, 2.2 and 2.3: alpha = 1/8.
         self.srtt_ns = if self.measured { before - before / 8 + sample / 8 } else { sample };
         if params.rto_floor_on_variance {
-            let floor = in_micros(params.rto_min.as_nanos());
+            let floor = params.rto_min;
             let deviation = if self.measured {
                 let mut deviation = MeanDeviation::of(self.variation.0);
                 let error = i64::from(in_micros(sample)) - i64::from(in_micros(before));

@@ -59,20 +59,28 @@ impl Sender {
     /// New data was sent, or the window blocked it (`full`).
     #[inline]
     pub(super) fn note_cwnd_usage(&mut self, now: Instant, full: bool, params: &StackParams) {
-        if self.optional.cwnd_validation().is_some() {
-            self.validate_cwnd(now, full, params);
-        } else {
+        let (una, next) = (self.una, self.next);
+        let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else {
             self.window_limited |= full;
+            return;
+        };
+        if full {
+            // A full window may grow and is not reduced, as most are with bulk data.
+            cwnd_validation.update(next - una, una, next, true);
+            (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
+        } else {
+            self.validate_cwnd(now, params);
         }
     }
 
     /// RFC 2861, section 3.2: after an RTO in which the window was not used, it is reduced to the
     /// mean of the window and its used part, but not while more data waits, nor in recovery.
-    fn validate_cwnd(&mut self, now: Instant, full: bool, params: &StackParams) {
+    #[inline(never)]
+    fn validate_cwnd(&mut self, now: Instant, params: &StackParams) {
         let outstanding = self.next - self.una;
         let more = self.next < self.end();
         let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
-        cwnd_validation.update(outstanding, self.una, self.next, full);
+        cwnd_validation.update(outstanding, self.una, self.next, false);
         if cwnd_validation.allows_growth(&self.congestion) || self.recovery_active {
             (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
             return;

@@ -35,11 +35,12 @@ impl TimerWheel {
 
     /// When a timer that is set at `now` for `at` expires (`calc_wheel_index`, `calc_index`).
     pub(super) fn expiry(self, now: Instant, at: Instant) -> Instant {
-        let tick = TICK.as_nanos();
-        let ticks = at.since(now).as_nanos().div_ceil(tick);
-        if ticks < LEVEL_START || at == Instant::NEVER {
+        let (tick, wait) = (TICK.as_nanos(), at.since(now).as_nanos());
+        // Most timers are shorter than `LEVEL_START` ticks, which needs no division.
+        if wait <= (LEVEL_START - 1) * tick || at == Instant::NEVER {
             return at;
         }
+        let ticks = wait.div_ceil(tick);
         let mut shift = LEVEL_SHIFT;
         while ticks >= LEVEL_START << shift {
             shift += LEVEL_SHIFT;

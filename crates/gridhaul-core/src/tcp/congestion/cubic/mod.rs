@@ -94,11 +94,8 @@ impl CongestionControl for Cubic {
         }
         let min_rtt = self.min_rtt.map_or(rtt, |minimum| minimum.min(rtt));
         self.min_rtt = Some(min_rtt);
-        if self.window.in_slow_start()
-            && let Some(hystart) = &mut self.hystart
-            && hystart.exits_slow_start(ack, rtt, min_rtt, self.window.cwnd_f64())
-        {
-            self.window.set_ssthresh(self.window.cwnd_f64());
+        if self.window.in_slow_start() {
+            self.watch_slow_start(ack, rtt, min_rtt);
         }
     }
 
@@ -203,6 +200,16 @@ impl Cubic {
         self.epoch = None;
         self.idle_since = None;
         self.credit = 0.0;
+    }
+
+    /// HyStart may end slow start by the round trip `rtt`.
+    #[inline(never)]
+    fn watch_slow_start(&mut self, ack: &Ack, rtt: Duration, min_rtt: Duration) {
+        if let Some(hystart) = &mut self.hystart
+            && hystart.exits_slow_start(ack, rtt, min_rtt, self.window.cwnd_f64())
+        {
+            self.window.set_ssthresh(self.window.cwnd_f64());
+        }
     }
 
     /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments,
