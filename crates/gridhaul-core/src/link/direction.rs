@@ -140,7 +140,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         Ok(())
     }
 
-    /// Whether the direction is plain, as [`next_slot`](Self::next_slot) requires.
+    /// Whether packets may be written into the buffer of the direction, because it is plain.
     #[inline]
     #[must_use]
     pub const fn is_plain(&self) -> bool {
