@@ -30,7 +30,7 @@ impl Answer {
                 (1, _) => String::new(),
                 (_, number) => format!(" (at the worst of {})", counted(number, "affected point")),
             };
-            let (failed, remedy) = (rounded(*failed), remedy(scenario, name));
+            let (failed, remedy) = (rounded(*failed), remedy(scenario, row));
             let reconnects = scenario.flow.get(name).is_some_and(|flow| flow.manages_connections());
             let message = if reconnects {
                 // The device tries again: a reading is late, and the number may exceed that of the
@@ -54,11 +54,10 @@ impl Answer {
 
 /// The likely causes and the remedy. With `start_spread` or `synchronised`, all SYN segments of
 /// several connections may be sent at about the same time.
-fn remedy(scenario: &Scenario, row: &str) -> String {
-    let may_start_together = match scenario.flow.get(row) {
-        Some(flow) => {
-            flow.count > 1 && (flow.start_spread.is_some() || flow.load.is_synchronised())
-        }
+fn remedy(scenario: &Scenario, row: &Row) -> String {
+    let may_start_together = match scenario.flow.get(&row.name) {
+        // The number of connections may be swept, or that of the members of a group.
+        Some(flow) => row.count > 1 && (flow.start_spread.is_some() || flow.load.is_synchronised()),
         // An upstream connection.
         None => {
             let mut aggregators =
@@ -147,22 +146,23 @@ mod tests {
 
     #[test]
     fn the_causes_are_those_of_the_scenario() {
-        let advice = |keys: &str, load: &str, link: &str| {
+        let advice = |count: u32, keys: &str, load: &str, link: &str| {
             let text = format!(
                 "title = \"t\"\nduration = \"9 s\"\n[node]\na = {{}}\nb = {{}}\n\
                  [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n{link}\n\
                  [flow.f]\nfrom = \"a\"\nto = \"b\"\n{keys}\n\
                  load.poisson = {{ size = \"1 B\", every = \"1 s\"{load} }}"
             );
-            remedy(&Scenario::from_toml(&text, "test.toml").unwrap(), "f")
+            let row = Row { count: count.into(), ..row("f", &[3.0]) };
+            remedy(&Scenario::from_toml(&text, "test.toml").unwrap(), &row)
         };
         let check = "the load, the links on the path and `duration`";
-        assert_eq!(advice("count = 5", "", ""), format!("Check {check}"));
-        assert!(advice("count = 5\nstart_spread = \"0 s\"", "", "").contains("same time"));
-        assert!(advice("count = 5", ", synchronised = true", "").contains("same time"));
+        assert_eq!(advice(5, "", "", ""), format!("Check {check}"));
+        assert!(advice(5, "start_spread = \"0 s\"", "", "").contains("same time"));
+        assert!(advice(5, "", ", synchronised = true", "").contains("same time"));
         let outage = "both.outage = [{ start = \"1 s\", length = \"1 s\" }]";
         assert_eq!(
-            advice("", ", synchronised = true", outage),
+            advice(1, "", ", synchronised = true", outage),
             format!("Attempts during an outage of `link.l` fail. Otherwise check {check}"),
             "one device does not overflow a queue"
         );
