@@ -98,7 +98,7 @@ mod tests {
             return;
         }
         let work = || {
-            // The kernel asks for an address for a minute, instead of three seconds.
+            // The kernel sends ARP requests for a minute, instead of three seconds.
             let lines = "link add a0 type veth peer name a1\nlink set a0 up\nlink set a1 up\n\
                          link add b0 type veth peer name b1\nlink set b0 up\nlink set b1 up\n\
                          address add 192.0.2.1/25 dev a0\naddress add 192.0.2.129/25 dev b0\n\

@@ -1,7 +1,6 @@
 //! Test utilities of several crates: checks for optional tools, scenarios of links with known
 //! results, a scenario with a chain of proxies, connections through such a chain, free addresses,
-//! suspended
-//! processes, programs that a test makes.
+//! suspended processes, programs that a test makes.
 //!
 //! Tools are programs, devices and permissions that a machine may lack. A test without its tools is
 //! skipped, except where all tools are required, as in CI.

@@ -42,7 +42,7 @@ fn send(receiver: &UdpSocket) {
     sender.send_to(b"reading", receiver.local_addr().unwrap()).unwrap();
 }
 
-fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
     let end = Instant::now() + LIMIT;
     while !is_met() {
         assert!(Instant::now() < end, "not in {LIMIT:?}: {what}");

@@ -21,6 +21,7 @@ use gridhaul_testing::wait_until_stopped;
 use crate::bridged_hosts::{
     BridgedHosts, IPV4_SERVER, IPV6_SERVER, LIMIT, forward, sockets, transfer,
 };
+use crate::classifier::wait_until;
 
 /// Environment of the process that holds the lease: whether it protects all connections.
 const PROTECT: &str = "GRIDHAUL_TEST_LEASE_PROTECT";
@@ -323,15 +324,9 @@ fn packets_to_the_machine_itself_are_not_withheld() {
 /// starts has the descriptors of a lease that was dropped, until it runs its own program.
 fn await_programs(count: usize) {
     let device = gridhaul_linux::interface_index("left").unwrap();
-    let begun = Instant::now();
-    loop {
-        let attached = gridhaul_linux::bpf::attached(device).unwrap().len();
-        if attached == count {
-            return;
-        }
-        assert!(begun.elapsed() < LIMIT, "{attached} programs are attached");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(&format!("{count} programs are attached"), || {
+        gridhaul_linux::bpf::attached(device).unwrap().len() == count
+    });
 }
 
 #[test]

@@ -164,7 +164,8 @@ trap "kill $!" EXIT
 while [ ! -s agent ]; do sleep 0.05; done
 (while [ ! -d results/messages ]; do sleep 0.05; done; sleep 3
  ip link set there down; sleep 0.5; ip link set there up) &
-"$0" outage sv --rate 200 --messages 1000 --length 600ms --horizon 500ms --interface here --json -q --no-floor --out results $(cat agent)
+"$0" outage sv --rate 200 --messages 1000 --length 600ms --horizon 500ms --interface here \
+    --json -q --no-floor --out results $(cat agent)
 "#;
 
 #[test]

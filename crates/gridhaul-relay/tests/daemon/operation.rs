@@ -59,7 +59,7 @@ fn a_reload_changes_limits_and_refuses_a_damaged_file() {
     fs::write(&path, text.replace("shards = 2", "shards = 3\nmeters = 5")).unwrap();
     relays.signal(Role::Collector, Signal::HUP);
     relays.wait_for_report(Role::Collector, "was read again");
-    // Of the shards.
+    // The second line of the report, about the shards.
     relays.wait_for_report(Role::Collector, "an upgrade (SIGUSR2) or a restart applies them");
     let status = relays.ask(Role::Collector, "/status").unwrap();
     assert_eq!(status["meters_max_count"], 5);
