@@ -24,6 +24,30 @@ pub struct PaperModel;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PrintedModel;
 
+/// The equations on several threads.
+#[derive(Debug, Clone, Copy)]
+pub struct ParallelModel {
+    /// The rules of [`Model`], [`PaperModel`] or [`PrintedModel`].
+    pub rules: ModelRules,
+    /// Threads for the points of a sweep; 0: one for each core. The answer does not depend on the
+    /// number.
+    pub threads: usize,
+}
+
+impl Backend for ParallelModel {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        supports(scenario, self.rules)
+    }
+
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        run(scenario, *self, progress)
+    }
+}
+
 impl Backend for Model {
     fn name(&self) -> &'static str {
         "model"
@@ -34,7 +58,7 @@ impl Backend for Model {
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
-        run(scenario, ModelRules::Refined, progress)
+        run(scenario, one_thread(ModelRules::Refined), progress)
     }
 }
 
@@ -48,7 +72,7 @@ impl Backend for PaperModel {
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
-        run(scenario, ModelRules::Paper, progress)
+        run(scenario, one_thread(ModelRules::Paper), progress)
     }
 }
 
@@ -62,7 +86,7 @@ impl Backend for PrintedModel {
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
-        run(scenario, ModelRules::Printed, progress)
+        run(scenario, one_thread(ModelRules::Printed), progress)
     }
 }
 
@@ -100,16 +124,21 @@ fn stacks(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported
 }
 
+const fn one_thread(rules: ModelRules) -> ParallelModel {
+    ParallelModel { rules, threads: 1 }
+}
+
 fn run(
     scenario: &Scenario,
-    rules: ModelRules,
+    model: ParallelModel,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
+    let ParallelModel { rules, threads } = model;
     if scenario.flow.values().any(Flow::manages_connections) {
         connections::answer(scenario, rules, progress)
     } else if steady::is_bulk(scenario) {
         steady::answer(scenario, rules, progress)
     } else {
-        meters::answer(scenario, rules, progress)
+        meters::answer(scenario, rules, threads, progress)
     }
 }

@@ -57,6 +57,8 @@ mod atomic_file;
 #[cfg(feature = "cli")]
 mod command;
 #[cfg(feature = "cli")]
+mod concurrent;
+#[cfg(feature = "cli")]
 mod interrupt;
 #[cfg(feature = "cli")]
 mod lock;

@@ -31,7 +31,8 @@ impl PrintOptions {
         }
     }
 
-    fn prints_csv(&self) -> bool {
+    /// Whether CSV goes to standard output.
+    pub(crate) fn prints_csv(&self) -> bool {
         self.csv.as_deref() == Some(Path::new("-"))
     }
 

@@ -1,48 +1,44 @@
 //! Conversion of a solution to an answer.
 
-use gridhaul_scenario::answer::{
-    Answer, DeadlineCheck, Estimate, Metric, Point, Row, Scope, Warning,
-};
+use gridhaul_scenario::answer::{DeadlineCheck, Estimate, Metric, Point, Row, Scope, Warning};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::delay::{message, share_beyond_timeout};
 use super::layout::{FlowEntry, Layout, LinkEntry, Sizes, Upstream};
-use super::{SweepMemory, small_buffer, upstream_delay};
+use super::{small_buffer, upstream_delay};
 use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
+use crate::points::PointAnswer;
 
-/// Solves a point and adds the result to the answer.
-pub(super) fn add(
-    answer: &mut Answer,
-    point: &ScenarioPoint,
+/// The answer about a point, from its solution. `timers` has an elimination plan for each flow.
+pub(super) fn of_point(
+    point: ScenarioPoint,
     layout: &Layout,
-    work: &mut SweepMemory,
-) {
-    let solution = layout.network.solve_from(&mut work.network);
-    for (about, message) in &layout.warnings {
-        answer.warnings.push(Warning { about: about.clone(), message: message.clone() });
-    }
-    warn(answer, layout, &solution);
-    let mut links = links(&point.scenario, &layout.links, &layout.network, &solution, 0);
+    solution: &Solution,
+    timers: &mut Vec<Elimination>,
+) -> PointAnswer {
+    let scenario = &point.scenario;
+    let mut links = links(scenario, &layout.links, &layout.network, solution, 0);
     for upstream in &layout.upstream {
-        let (network, inner) = region(layout, &solution, upstream);
-        links.extend(self::links(&point.scenario, &upstream.links, network, inner, 1));
+        let (network, inner) = region(layout, solution, upstream);
+        links.extend(self::links(scenario, &upstream.links, network, inner, 1));
     }
-    let flows = flows(layout, &solution, &mut work.timers);
-    answer.points.push(Point {
-        parameters: point.parameters.clone(),
-        numbers: point.numbers.clone(),
+    let flows = flows(layout, solution, timers);
+    let point = Point {
+        parameters: point.parameters,
+        numbers: point.numbers,
         deterministic: true,
         replications: None,
         disturbed: 0,
         deadline_checks: deadline_checks(layout, &flows),
         delays: layout.flows.iter().map(|place| (place.name.clone(), None)).collect(),
-        labels: point.labels.clone(),
+        labels: point.labels,
         flows,
         links,
         members: Vec::new(),
-    });
+    };
+    PointAnswer { point, warnings: warnings(layout, solution) }
 }
 
 /// Whether the flows with a deadline meet it.
@@ -214,9 +210,11 @@ fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> 
 /// Share of round trips longer than the retransmission timeout from which a warning is given.
 const SPURIOUS: f64 = 0.02;
 
-fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
-    let mut warn =
-        |about: String, message: String| answer.warnings.push(Warning { about, message });
+fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
+    let of_layout = layout.warnings.iter().cloned();
+    let mut warnings: Vec<_> =
+        of_layout.map(|(about, message)| Warning { about, message }).collect();
+    let mut warn = |about: String, message: String| warnings.push(Warning { about, message });
     if !solution.converged {
         let inner =
             layout.upstream.iter().map(|upstream| region(layout, solution, upstream).1.residual);
@@ -268,4 +266,5 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
             );
         }
     }
+    warnings
 }

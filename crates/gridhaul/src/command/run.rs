@@ -13,10 +13,11 @@ use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
 use crate::args::RunArgs;
+use crate::concurrent::both;
 use crate::interrupt::Graceful;
 use crate::results_folder::{Destination, Folder, default_folder, scenario_name};
 use crate::results_kind::{ResultsKind, ResultsOf};
-use crate::terminal::{Terminal, print_tables};
+use crate::terminal::{Terminal, texts};
 
 /// Runs a scenario.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
@@ -89,12 +90,14 @@ impl Job<'_> {
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;
-        let written = Results { scenario, answers: &labelled, svg: output.svg }.write(
-            destination,
-            comparison.as_ref(),
-            tables,
-        )?;
-        self.print(&labelled, output.common.json)?;
+        let results = Results { scenario, answers: &labelled, svg: output.svg };
+        let (printed, written) = both(
+            engine.threads,
+            || self.printed(&labelled, output.common.json),
+            || results.write(destination, comparison.as_ref(), tables, engine.threads),
+        );
+        let written = written?;
+        self.print(&labelled, printed)?;
         if !output.common.quiet {
             say(format_args!("report: {}", shown(&written.join("report.html"))));
         }
@@ -109,28 +112,42 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Prints the answers in the format that the options select.
-    fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), CommandError> {
-        let label = self.label();
+    /// The answers as text, in the format that the options select; `None` for CSV.
+    fn printed(
+        &self,
+        answers: &[(String, &Answer)],
+        as_json: bool,
+    ) -> Result<Option<String>, CommandError> {
         let options = &self.args.print;
-        let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
-        if options.csv(&named)? {
-            return Ok(());
+        if options.prints_csv() {
+            return Ok(None);
         }
         let columns: Vec<_> = answers.iter().map(|(_, answer)| options.columns(answer)).collect();
-        match (as_json, &columns[..]) {
-            (true, [answer]) => print(&json(answer)?)?,
-            (true, answers) => print(&json(&answers)?)?,
-            (false, [answer]) => print_tables(&tables(answer, &options.only))?,
+        Ok(Some(match (as_json, &columns[..]) {
+            (true, [answer]) => json(answer)?,
+            (true, answers) => json(&answers)?,
+            (false, [answer]) => texts(&tables(answer, &options.only)),
             (false, many) => {
                 let comparison = compare(answers, &options.only)?;
                 let many = many.iter().any(|answer| answer.points.len() > POINTS_WITH_LINKS);
                 let mut tables =
                     if many { vec![comparison.overview()] } else { comparison.tables() };
                 tables.extend(gridhaul_report::deadline_checks(answers));
-                print_tables(&tables)?;
+                texts(&tables)
             }
-        }
+        }))
+    }
+
+    /// Prints the answers: this text, or CSV.
+    fn print(
+        &self,
+        answers: &[(String, &Answer)],
+        printed: Result<Option<String>, CommandError>,
+    ) -> Result<(), CommandError> {
+        let label = self.label();
+        let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
+        self.args.print.csv(&named)?;
+        printed?.as_deref().map_or(Ok(()), print)?;
         Ok(())
     }
 
@@ -206,17 +223,22 @@ impl Results<'_> {
         destination: Destination,
         comparison: Option<&Comparison>,
         tables: WriteTables<'_>,
+        threads: usize,
     ) -> Result<PathBuf, CommandError> {
         let toml = self.scenario.to_toml();
-        let report = gridhaul_report::html(&Report {
-            title: &self.scenario.title,
-            description: &self.scenario.description,
-            answers: self.answers,
-            scenario_toml: &toml,
-            ..Report::default()
-        });
+        let report = || {
+            gridhaul_report::html(&Report {
+                title: &self.scenario.title,
+                description: &self.scenario.description,
+                answers: self.answers,
+                scenario_toml: &toml,
+                ..Report::default()
+            })
+        };
         let mut folder = destination.begin()?;
         folder.write("scenario.toml", toml.as_bytes())?;
+        let (report, answers) = both(threads, report, || self.write_answers(&mut folder));
+        answers?;
         folder.write("report.html", report.as_bytes())?;
         if let Some(comparison) = comparison {
             folder.write_json("comparison.json", comparison)?;
@@ -224,6 +246,11 @@ impl Results<'_> {
         if self.svg {
             folder.write_charts(&gridhaul_report::charts(self.answers))?;
         }
+        tables(&mut folder)?;
+        Ok(folder.commit()?)
+    }
+
+    fn write_answers(&self, folder: &mut Folder) -> anyhow::Result<()> {
         for (index, (backend, answer)) in self.answers.iter().enumerate() {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
             folder.write_json(&format!("answer{of_backend}.json"), answer)?;
@@ -242,7 +269,6 @@ impl Results<'_> {
                 folder.write_event_log(&name, |file| log.jsonl.copy_to(file))?;
             }
         }
-        tables(&mut folder)?;
-        Ok(folder.commit()?)
+        Ok(())
     }
 }

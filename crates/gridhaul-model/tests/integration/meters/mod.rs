@@ -5,6 +5,7 @@ mod backpressure;
 mod case;
 mod design;
 mod start_keys;
+mod threads;
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Metric, Row};
