@@ -11,14 +11,19 @@
 //! of the build enables the `std` feature of `num-traits`, and are therefore not used.
 
 use gridhaul_scenario::units::{Duration, Probability};
-use rand::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 use crate::rounding::round_to_u64;
 
-/// A stream of random numbers.
+/// A stream of random numbers: PCG XSL RR 128/64 (O'Neill, "PCG: a family of simple fast
+/// space-efficient statistically good algorithms for random number generation", 2014) over a
+/// multiplicative congruential generator.
 #[derive(Debug, Clone)]
-pub struct RandomStream(Pcg64Mcg);
+pub struct RandomStream {
+    /// The halves of the state, which is odd: an integer of 128 bits would have to be aligned to
+    /// them in each of a million meters.
+    high: u64,
+    low: u64,
+}
 
 /// The name of the streams of one entity, without the purpose.
 #[derive(Debug, Clone, Copy)]
@@ -42,18 +47,27 @@ impl RandomStream {
         RandomStreamName::new(seed, replication, entity, member).stream(purpose)
     }
 
+    #[inline]
+    fn next_u64(&mut self) -> u64 {
+        let state = u128::from(self.high) << 64 | u128::from(self.low);
+        let state = state.wrapping_mul(MULTIPLIER);
+        (self.high, self.low) = ((state >> 64) as u64, state as u64);
+        // The first six bits determine the rotation.
+        (self.high ^ self.low).rotate_right((self.high >> 58) as u32)
+    }
+
     /// Samples an event of this probability. Always uses one random number, also for the
     /// probabilities 0 and 1, so that a changed probability does not shift the stream.
     #[inline]
     pub fn occurs(&mut self, threshold: Threshold) -> bool {
         // 63 bits, so that 2^63 represents probability 1.
-        self.0.next_u64() >> 1 < threshold.0
+        self.next_u64() >> 1 < threshold.0
     }
 
     /// Uniformly distributed from 0 (included) to 1 (excluded), in steps of 2^-53.
     #[inline]
     pub fn standard_uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * TWO_POW_MINUS_53
+        (self.next_u64() >> 11).cast_signed() as f64 * TWO_POW_MINUS_53
     }
 
     /// A uniformly distributed integer from 0 to `n` − 1; 0 for `n` = 0.
@@ -64,11 +78,11 @@ impl RandomStream {
         if n == 0 {
             return 0;
         }
-        let mut product = u128::from(self.0.next_u64()) * u128::from(n);
+        let mut product = u128::from(self.next_u64()) * u128::from(n);
         if (product as u64) < n {
             let reject = n.wrapping_neg() % n;
             while (product as u64) < reject {
-                product = u128::from(self.0.next_u64()) * u128::from(n);
+                product = u128::from(self.next_u64()) * u128::from(n);
             }
         }
         (product >> 64) as u64
@@ -151,6 +165,8 @@ impl BernoulliTrial {
     }
 }
 
+/// The multiplier of the generator.
+const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 const TWO_POW_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 const END_OF_TEXT: u8 = 0xff;
 
@@ -158,7 +174,7 @@ fn from_hash(hash: u64) -> RandomStream {
     // The last bytes of FNV-1a are badly mixed; splitmix64 spreads them over all 128 bits of state.
     let high = splitmix64(hash);
     let low = splitmix64(high);
-    RandomStream(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
+    RandomStream { high, low: low | 1 }
 }
 
 /// FNV-1a, 64 bits (RFC 9923): offset basis and prime.
@@ -202,6 +218,9 @@ fn ln(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::Rng;
+    use rand_pcg::Pcg64Mcg;
+
     use super::*;
 
     const N: u32 = 200_000;
@@ -225,6 +244,15 @@ mod tests {
         assert_eq!(times.map(Duration::as_nanos), [1_157_622_273, 1_862_200_961, 474_553_935]);
     }
 
+    /// The generator is that of another implementation.
+    #[test]
+    fn the_numbers_are_those_of_pcg64_mcg() {
+        let mut random = random("pcg");
+        let state = u128::from(random.high) << 64 | u128::from(random.low);
+        let mut expected = Pcg64Mcg::new(state);
+        (0..1_000).for_each(|_| assert_eq!(random.next_u64(), expected.next_u64()));
+    }
+
     #[test]
     fn every_part_of_a_name_changes_the_stream() {
         let streams = [
@@ -238,7 +266,7 @@ mod tests {
         let name = RandomStreamName::new(1, 0, "a", 0);
         let numbered = [0, 1, 256].map(|number| name.numbered_stream("loss", number));
         let streams = streams.into_iter().chain(numbered);
-        let mut first: Vec<u64> = streams.map(|mut s| s.0.next_u64()).collect();
+        let mut first: Vec<u64> = streams.map(|mut s| s.next_u64()).collect();
         first.sort_unstable();
         first.dedup();
         assert_eq!(first.len(), 9);

@@ -193,6 +193,15 @@ impl Events {
         }
     }
 
+    /// The targets of the next timers, some at once: none while those of the last call are left.
+    #[inline]
+    pub(crate) fn upcoming(&mut self) -> impl Iterator<Item = Target> {
+        let Self { others, scheduled, flows, .. } = self;
+        let entries = others.upcoming().iter();
+        let valid = entries.filter(|&&entry| scheduled[index_in(entry)] == time(entry));
+        valid.filter_map(|&entry| target_of_flow(index_in(entry) as u32, *flows))
+    }
+
     /// Number of entries so far, which is about the number of events.
     pub(crate) const fn entries(&self) -> u64 {
         self.sequence
@@ -269,12 +278,8 @@ impl Events {
 
     /// The target of an index.
     fn target_of(&self, index: u32) -> Target {
-        let (flow, number) = (index / TARGETS_OF_FLOW, index % TARGETS_OF_FLOW);
-        if flow < self.flows {
-            return match number {
-                APPLICATION => Target::App(flow),
-                end => Target::End(EndId::from_index(2 * flow + end)),
-            };
+        if let Some(target) = target_of_flow(index, self.flows) {
+            return target;
         }
         if index >= self.first_router {
             return Target::Router(index - self.first_router);
@@ -285,6 +290,16 @@ impl Events {
             after => Target::Proxy(after - 1 - self.traces),
         }
     }
+}
+
+/// The target of an index, if it belongs to one of this number of flows.
+#[inline]
+fn target_of_flow(index: u32, flows: u32) -> Option<Target> {
+    let (flow, number) = (index / TARGETS_OF_FLOW, index % TARGETS_OF_FLOW);
+    (flow < flows).then(|| match number {
+        APPLICATION => Target::App(flow),
+        end => Target::End(EndId::from_index(2 * flow + end)),
+    })
 }
 
 /// Number of an application among the targets of its flow, after both ends.

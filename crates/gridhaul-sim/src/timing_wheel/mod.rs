@@ -20,6 +20,9 @@ use crate::heap::{Heap, NOTHING};
 pub(crate) struct TimingWheel {
     /// The entries of the last tick before `horizon`, the first one last.
     sorted: Vec<u128>,
+    /// Number of entries at the beginning of `sorted` that [`upcoming`](Self::upcoming) has not
+    /// returned.
+    later: usize,
     /// The entries that were added after `horizon` had passed their times.
     added: Heap,
     /// The first entry before `horizon`, unless `is_stale`.
@@ -44,6 +47,9 @@ pub(crate) struct TimingWheel {
 const TICK_SHIFT: u32 = 24;
 /// Ticks without entries that are passed at once: an event of a link seldom comes later.
 const TICKS_AHEAD: u64 = 8;
+/// Entries that [`TimingWheel::upcoming`] returns at once: a processor waits for some ten cache
+/// lines at a time.
+const UPCOMING_MAX: usize = 16;
 /// Bits of a digit: the slots of a level are the bits of an integer.
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
@@ -55,6 +61,7 @@ impl TimingWheel {
     pub(crate) fn new() -> Self {
         Self {
             sorted: Vec::new(),
+            later: 0,
             added: Heap::default(),
             first: NOTHING,
             is_stale: true,
@@ -106,6 +113,18 @@ impl TimingWheel {
         self.is_stale = true;
     }
 
+    /// The next entries of the tick, at most [`UPCOMING_MAX`], and each only once: none while
+    /// entries that were returned before are left.
+    #[inline]
+    pub(crate) fn upcoming(&mut self) -> &[u128] {
+        let end = self.sorted.len();
+        if end > self.later {
+            return &[];
+        }
+        self.later = end.saturating_sub(UPCOMING_MAX);
+        &self.sorted[self.later..]
+    }
+
     /// Adds an entry of any time, also of one that has passed.
     #[inline]
     pub(crate) fn push(&mut self, entry: u128) {
@@ -153,6 +172,7 @@ impl TimingWheel {
                 self.occupied[0] &= !(1 << slot);
                 self.slots.drain_to(slot, &mut self.sorted);
                 self.sorted.sort_unstable_by_key(|&entry| Reverse(entry));
+                self.later = self.sorted.len();
                 self.move_horizon(begin + 1);
                 self.first = self.first_sorted();
                 return;
@@ -308,6 +328,22 @@ mod tests {
             }
             prop_assert_eq!(wheel.first_until(Instant::NEVER), NOTHING);
         }
+    }
+
+    #[test]
+    fn upcoming_entries_are_returned_once() {
+        let (mut wheel, mut returned) = (TimingWheel::new(), Vec::new());
+        (0..100).for_each(|entry| wheel.push(entry));
+        for taken in 0..100 {
+            assert_eq!(wheel.first_until(Instant::NEVER), taken);
+            wheel.take_first();
+            let upcoming = wheel.upcoming();
+            assert!(upcoming.len() <= UPCOMING_MAX);
+            returned.extend_from_slice(upcoming);
+            assert!(taken == 99 || returned.contains(&(taken + 1)), "entry {taken} is next");
+        }
+        returned.sort_unstable();
+        assert_eq!(returned, (1..100).collect::<Vec<_>>());
     }
 
     /// A packet every microsecond beside a timer of a minute: the horizon follows the packets, so

@@ -49,6 +49,7 @@ impl World {
 
     /// The timer of the application of a flow has expired: it starts, or a message is ready.
     pub(super) fn on_app<const PLAIN: bool>(&mut self, now: Instant, flow_index: u32) {
+        self.read_ahead();
         let flow = &mut self.flows[flow_index as usize];
         if let Ends::Tcp(ends) = &flow.ends {
             // The window of a connection counts from its first use on.
@@ -80,6 +81,20 @@ impl World {
         self.transmit_ready::<PLAIN>(now, EndId::of(flow_index, FlowEnd::From));
         if self.is_active_at_to_end(now, flow_index) {
             self.transmit_ready::<PLAIN>(now, EndId::of(flow_index, FlowEnd::To));
+        }
+    }
+
+    /// Has the processor load the state of the flows whose timers expire next. Each of a million
+    /// meters is in memory when its message is ready, and in some ten places of it: an event waits
+    /// for one after the other, whereas the processor loads those of several flows at once.
+    #[inline]
+    fn read_ahead(&mut self) {
+        for target in self.net.events.upcoming() {
+            match target {
+                Target::App(flow) => self.flows[flow as usize].read_for_message(),
+                Target::End(end) => self.flows[end.flow() as usize].read_for_timer(end),
+                _ => {}
+            }
         }
     }
 

@@ -42,8 +42,8 @@ pub struct Application<C = ()> {
     behaviour: Behaviour,
 }
 
-/// The kinds of applications. Most are boxed, because each of a million meters has the size of the
-/// largest.
+/// The kinds of applications. Those with more state than a source of messages are boxed, because
+/// each of a million meters has the size of the largest.
 #[derive(Debug, Clone)]
 enum Behaviour {
     /// Writes an endless stream.

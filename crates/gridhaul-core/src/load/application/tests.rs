@@ -120,9 +120,9 @@ fn delivered_messages(
 
 #[test]
 fn applications_stay_small() {
-    // There may be a million meters; most of a flow's other state is smaller.
-    assert!(size_of::<Application>() <= 24, "{}", size_of::<Application>());
-    assert!(size_of::<Option<Application>>() <= 24, "{}", size_of::<Option<Application>>());
+    // There may be a million meters, each with its source of messages in place.
+    assert!(size_of::<Application>() <= 72, "{}", size_of::<Application>());
+    assert!(size_of::<Option<Application>>() <= 72, "{}", size_of::<Option<Application>>());
     // Parameters that the simulator does not use have size zero.
     assert_eq!(size_of::<Message>(), 24);
 }
