@@ -34,23 +34,34 @@ pub struct TextTable {
 /// The headline metrics of the flows of one answer, or of its links if it has no flows.
 #[must_use]
 pub fn table(answer: &Answer) -> TextTable {
-    tables(&[(String::new(), answer)], Detail::Headline).into_iter().next().unwrap_or_default()
+    let answers = [(String::new(), answer)];
+    let first = of_scopes(&answers, Detail::Headline).next();
+    first.map(|table| with_deterministic_note(table, &answers)).unwrap_or_default()
 }
 
 /// Flows and links of answers to the same scenario, each with its label (a backend, a scenario
 /// variant). A table with few rows is transposed, so that compared values are side by side.
 #[must_use]
 pub fn tables(answers: &[(String, &Answer)], detail: Detail) -> Vec<TextTable> {
+    let mut tables = of_scopes(answers, detail);
+    let first = tables.next().map(|first| with_deterministic_note(first, answers));
+    first.into_iter().chain(tables).collect()
+}
+
+/// The tables of flows and links that have rows.
+fn of_scopes(answers: &[(String, &Answer)], detail: Detail) -> impl Iterator<Item = TextTable> {
     let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
-    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+    scopes.into_iter().filter_map(move |(scope, title, name)| {
         let records = Records::new(answers, scope, name);
         (!records.rows.is_empty()).then(|| records.table(title, detail))
-    });
-    let mut tables: Vec<TextTable> = tables.collect();
-    if let (Some(first), Some(note)) = (tables.first_mut(), deterministic_note(answers)) {
-        first.add_note(&note);
+    })
+}
+
+fn with_deterministic_note(mut table: TextTable, answers: &[(String, &Answer)]) -> TextTable {
+    if let Some(note) = deterministic_note(answers) {
+        table.add_note(&note);
     }
-    tables
+    table
 }
 
 impl TextTable {

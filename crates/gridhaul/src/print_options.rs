@@ -1,5 +1,6 @@
 //! CSV output and the selection of metrics of `run`, `sweep` and `compare`.
 
+use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
@@ -49,12 +50,12 @@ impl PrintOptions {
     }
 
     /// The answer with the selected metrics only.
-    pub(crate) fn columns(&self, answer: &Answer) -> Answer {
-        let mut answer = answer.clone();
+    pub(crate) fn columns<'a>(&self, answer: &'a Answer) -> Cow<'a, Answer> {
+        let mut answer = Cow::Borrowed(answer);
         if self.only.is_empty() {
             return answer;
         }
-        for point in &mut answer.points {
+        for point in &mut answer.to_mut().points {
             for row in point.flows.iter_mut().chain(&mut point.links) {
                 row.metrics.retain(|metric, _| self.only.contains(metric));
             }

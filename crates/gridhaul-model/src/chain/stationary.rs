@@ -132,14 +132,17 @@ impl Elimination {
             // rates would be cancelled: the reason for the accuracy of the method.
             let out: f64 = step.next.iter().map(|&slot| rates[slot as usize]).sum();
             self.leaving[last + 1] = out;
-            if out <= 0.0 || step.next.is_empty() {
+            if out <= 0.0 {
                 continue;
             }
-            for (&(_, into), grow) in step.previous.iter().zip(step.grow.chunks(step.next.len())) {
-                let share = rates[into as usize] / out;
-                for (&next, &grow) in step.next.iter().zip(grow) {
-                    rates[grow as usize] += share * rates[next as usize];
-                }
+            match &step.next[..] {
+                [] => {}
+                [a] => step.grow([*a], rates, out),
+                [a, b] => step.grow([*a, *b], rates, out),
+                [a, b, c] => step.grow([*a, *b, *c], rates, out),
+                [a, b, c, d] => step.grow([*a, *b, *c, *d], rates, out),
+                [a, b, c, d, e] => step.grow([*a, *b, *c, *d, *e], rates, out),
+                _ => step.grow_many(rates, out),
             }
         }
     }
@@ -159,6 +162,31 @@ impl Elimination {
         }
         for share in shares {
             *share /= sum;
+        }
+    }
+}
+
+impl EliminationStep {
+    /// Increases the rates between earlier states, for a state that is left at the rate `out` to
+    /// `N` of them (`next`). Most states have few, and a loop of known length has no counter.
+    fn grow<const N: usize>(&self, next: [u32; N], rates: &mut [f64], out: f64) {
+        let next = next.map(|slot| rates[slot as usize]);
+        let (rows, _) = self.grow.as_chunks::<N>();
+        for (&(_, into), row) in self.previous.iter().zip(rows) {
+            let share = rates[into as usize] / out;
+            for (next, &grow) in next.iter().zip(row) {
+                rates[grow as usize] += share * next;
+            }
+        }
+    }
+
+    /// As [`Self::grow`], for any number of earlier states.
+    fn grow_many(&self, rates: &mut [f64], out: f64) {
+        for (&(_, into), row) in self.previous.iter().zip(self.grow.chunks(self.next.len())) {
+            let share = rates[into as usize] / out;
+            for (&next, &grow) in self.next.iter().zip(row) {
+                rates[grow as usize] += share * rates[next as usize];
+            }
         }
     }
 }

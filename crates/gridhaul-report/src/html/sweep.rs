@@ -25,9 +25,15 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
     let is_labelled = points.iter().any(|point| point.labels.contains_key(x));
     let shown = |metric: &&Metric| HEADLINE.contains(metric) || **metric == Metric::DeadlineMet;
     let metrics = Metric::ALL.iter().filter(shown);
+    let of_scope = |scope| swept_rows(answers, scope, keys, numeric.is_some());
+    let (flows, links) = (of_scope(Scope::Flow), of_scope(Scope::Link));
     let mut out = Vec::new();
     for metric in metrics {
-        let mut lines = lines(answers, *metric, keys, numeric.is_some());
+        let rows = match metric.info().scope {
+            Scope::Flow => &flows,
+            Scope::Link => &links,
+        };
+        let mut lines: Vec<_> = rows.iter().map(|rows| Line::of(rows, *metric)).collect();
         remove_idle_links(&mut lines, *metric);
         if !lines.iter().any(Line::has_nonzero_value) {
             continue;
@@ -35,7 +41,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
         // Too many lines: one chart for each row with values other than zero.
         let split = lines.len() > LINES_MAX;
         let kept = lines.iter().filter(|line| !split || line.has_nonzero_value());
-        let rows: IndexSet<&str> = kept.map(|line| line.row.as_str()).collect();
+        let rows: IndexSet<&str> = kept.map(|line| line.row).collect();
         let parts: Vec<Option<&str>> = if split {
             rows.iter().take(CHARTS_MAX).copied().map(Some).collect()
         } else {
@@ -64,30 +70,30 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
 }
 
 /// The largest contrast within one row, over its points and lines.
-fn differences(lines: &[&Line]) -> f64 {
+fn differences(lines: &[&Line<'_>]) -> f64 {
     let of_row = |row: &str| {
         let own = lines.iter().filter(|line| line.row == row);
         contrast(own.flat_map(|line| line.points.iter().map(|(_, estimate)| estimate)))
     };
-    lines.iter().map(|line| of_row(&line.row)).fold(0.0, f64::max)
+    lines.iter().map(|line| of_row(line.row)).fold(0.0, f64::max)
 }
 
 /// Share of the largest value of a metric below which nothing happens on a link.
 const IDLE: f64 = 0.01;
 
 /// Removes the rows of links which hardly carry packets compared with others: the table has them.
-fn remove_idle_links(lines: &mut Vec<Line>, metric: Metric) {
+fn remove_idle_links(lines: &mut Vec<Line<'_>>, metric: Metric) {
     if matches!(metric, Metric::QueueMean | Metric::Utilisation | Metric::LinkThroughput) {
         let limit = IDLE * largest(lines.iter());
         let busy = lines.iter().filter(|line| line.largest() > limit);
-        let busy: IndexSet<String> = busy.map(|line| line.row.clone()).collect();
-        lines.retain(|line| busy.contains(&line.row));
+        let busy: IndexSet<&str> = busy.map(|line| line.row).collect();
+        lines.retain(|line| busy.contains(line.row));
     }
 }
 
 /// Whether something happens in a chart, from 0 to 1: differences between queues that are nearly
 /// always empty, or between links that are nearly idle, explain nothing.
-fn activity(metric: Metric, lines: &[&Line]) -> f64 {
+fn activity(metric: Metric, lines: &[&Line<'_>]) -> f64 {
     let busy = match metric {
         Metric::QueueMean => 1.0,
         Metric::Utilisation => 0.05,
@@ -96,20 +102,34 @@ fn activity(metric: Metric, lines: &[&Line]) -> f64 {
     (largest(lines.iter().copied()) / busy).min(1.0)
 }
 
-fn largest<'l>(lines: impl Iterator<Item = &'l Line>) -> f64 {
-    lines.map(Line::largest).fold(0.0, f64::max)
+fn largest<'l>(lines: impl Iterator<Item = &'l Line<'l>>) -> f64 {
+    lines.map(|line| line.largest()).fold(0.0, f64::max)
+}
+
+/// The rows of an answer that make a line in the charts of every metric.
+struct SweptRows<'a> {
+    /// Name of the rows: a flow or the direction of a link.
+    row: &'a str,
+    /// Label of the answer, and values of the other keys.
+    rest: Vec<String>,
+    /// Value of the first key, and the row.
+    points: Vec<(String, &'a Row)>,
 }
 
 /// The data of a line: an estimate for each value of the first key.
-struct Line {
-    /// Row of the answer: a flow or the direction of a link.
-    row: String,
-    /// Label of the answer, and values of the other keys.
-    rest: Vec<String>,
-    points: Vec<(String, Estimate)>,
+struct Line<'a> {
+    row: &'a str,
+    rest: &'a [String],
+    points: Vec<(&'a str, Estimate)>,
 }
 
-impl Line {
+impl<'a> Line<'a> {
+    fn of(rows: &'a SweptRows<'_>, metric: Metric) -> Self {
+        let estimate = |row: &Row| row.metrics.get(&metric).copied().unwrap_or_default();
+        let points = rows.points.iter().map(|(x, row)| (x.as_str(), estimate(row))).collect();
+        Self { row: rows.row, rest: &rows.rest, points }
+    }
+
     fn has_nonzero_value(&self) -> bool {
         self.points.iter().any(|(_, estimate)| estimate.mean.is_some_and(|mean| mean != 0.0))
     }
@@ -120,21 +140,21 @@ impl Line {
     }
 
     fn name(&self, with_row: bool) -> String {
-        let row = with_row.then_some(&self.row);
-        row.into_iter().chain(&self.rest).map(String::as_str).collect::<Vec<_>>().join(", ")
+        let row = with_row.then_some(self.row);
+        row.into_iter().chain(self.rest.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The lines of a metric. Without a numeric axis, the first key has the values that are shown: a
+/// The lines of all charts. Without a numeric axis, the first key has the values that are shown: a
 /// label is that of several keys, of which one alone may have the same value at different labels.
-fn lines(
-    answers: &[(String, &Answer)],
-    metric: Metric,
+fn swept_rows<'a>(
+    answers: &[(String, &'a Answer)],
+    scope: Scope,
     keys: &[String],
     is_numeric: bool,
-) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut index: BTreeMap<(String, Vec<String>), usize> = BTreeMap::new();
+) -> Vec<SweptRows<'a>> {
+    let mut lines: Vec<SweptRows<'a>> = Vec::new();
+    let mut index: BTreeMap<(&str, Vec<String>), usize> = BTreeMap::new();
     for (label, answer) in answers {
         for point in &answer.points {
             let x = match is_numeric {
@@ -149,25 +169,21 @@ fn lines(
             rest.extend(
                 keys[1..].iter().filter_map(|key| parameter_label::label_at(point, key, keys)),
             );
-            for row in rows(point, metric) {
-                let index = *index.entry((row.name.clone(), rest.clone())).or_insert_with(|| {
-                    lines.push(Line {
-                        row: row.name.clone(),
-                        rest: rest.clone(),
-                        points: Vec::new(),
-                    });
+            for row in rows(point, scope) {
+                let line = *index.entry((&row.name, rest.clone())).or_insert_with(|| {
+                    let (row, rest) = (row.name.as_str(), rest.clone());
+                    lines.push(SweptRows { row, rest, points: Vec::new() });
                     lines.len() - 1
                 });
-                let estimate = row.metrics.get(&metric).copied().unwrap_or_default();
-                lines[index].points.push((x.clone(), estimate));
+                lines[line].points.push((x.clone(), row));
             }
         }
     }
     lines
 }
 
-fn rows(point: &Point, metric: Metric) -> &[Row] {
-    match metric.info().scope {
+fn rows(point: &Point, scope: Scope) -> &[Row] {
+    match scope {
         Scope::Flow => &point.flows,
         Scope::Link => &point.links,
     }
@@ -179,7 +195,7 @@ struct ChartData<'a> {
     /// Name of the first key; empty if its values have labels.
     x: String,
     numeric: Option<Axis>,
-    lines: Vec<&'a Line>,
+    lines: Vec<&'a Line<'a>>,
     /// Number of lines before truncation.
     all: usize,
     /// The common row of all lines, if there is one.
@@ -240,23 +256,24 @@ impl ChartData<'_> {
     }
 
     fn bars(&self, title: String, y: Axis, with_row: bool) -> BarChart {
-        let values = self.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| x));
-        let groups: IndexSet<&String> = values.collect();
-        let mut chart = BarChart::new(title, y, groups.iter().map(|group| (*group).clone()));
+        let values = self.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
+        let groups: IndexSet<&str> = values.collect();
+        let mut chart = BarChart::new(title, y, groups.iter().map(|group| (*group).to_owned()));
         chart.group_label.clone_from(&self.x);
         self.lines.iter().fold(chart, |chart, line| {
-            let mut estimates: BTreeMap<&String, Estimate> = BTreeMap::new();
+            let mut estimates: BTreeMap<&str, Estimate> = BTreeMap::new();
             for (x, estimate) in &line.points {
                 estimates.entry(x).or_insert(*estimate);
             }
-            let bar = |group| estimates.get(group).map_or(Bar::default(), |own| (*own).into());
-            let bars = groups.iter().map(|group| bar(*group));
+            let bar =
+                |group: &str| estimates.get(group).map_or(Bar::default(), |own| (*own).into());
+            let bars = groups.iter().map(|group| bar(group));
             chart.with(BarSeries::new(line.name(with_row), bars))
         })
     }
 }
 
-fn data_points(line: &Line) -> Vec<DataPoint> {
+fn data_points(line: &Line<'_>) -> Vec<DataPoint> {
     let points = line.points.iter().filter_map(|(x, estimate)| {
         let (x, _) = quantity(x)?;
         Some(DataPoint { x, y: estimate.mean.unwrap_or(f64::NAN), ci95: estimate.ci95 })
@@ -270,9 +287,9 @@ fn data_points(line: &Line) -> Vec<DataPoint> {
 mod tests {
     use super::*;
 
-    fn line(row: &str, means: [f64; 2]) -> Line {
-        let point = |mean| (String::new(), Estimate { mean: Some(mean), ..Estimate::default() });
-        Line { row: row.to_owned(), rest: Vec::new(), points: means.map(point).into() }
+    fn line(row: &str, means: [f64; 2]) -> Line<'_> {
+        let point = |mean| ("", Estimate { mean: Some(mean), ..Estimate::default() });
+        Line { row, rest: &[], points: means.map(point).into() }
     }
 
     #[test]

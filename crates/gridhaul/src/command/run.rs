@@ -8,7 +8,7 @@ use anyhow::Context;
 use gridhaul_cli::{print, say};
 use gridhaul_data::series;
 use gridhaul_report::{Detail, Report, TextTable};
-use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::answer::{Answer, Metric, Point, Row};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
@@ -172,11 +172,16 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     if !only.is_empty() {
         return gridhaul_report::tables_of(&answers, only);
     }
-    let mut tables = gridhaul_report::tables(&answers, Detail::Headline);
-    if answer.points.len() > POINTS_WITH_LINKS && tables.len() > 1 {
-        tables.truncate(1);
-        tables[0].add_note("See the report for the links.");
-    }
+    let has =
+        |rows: fn(&Point) -> &[Row]| answer.points.iter().any(|point| !rows(point).is_empty());
+    let (has_flows, has_links) = (has(|point| &point.flows), has(|point| &point.links));
+    let mut tables = if answer.points.len() > POINTS_WITH_LINKS && has_flows && has_links {
+        let mut flows = gridhaul_report::table(answer);
+        flows.add_note("See the report for the links.");
+        vec![flows]
+    } else {
+        gridhaul_report::tables(&answers, Detail::Headline)
+    };
     tables.extend(gridhaul_report::deadline_checks(&[(String::new(), answer)]));
     tables
 }
