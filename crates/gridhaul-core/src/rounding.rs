@@ -28,6 +28,13 @@ pub(crate) const fn truncate(x: f64) -> f64 {
 /// smaller, and 0 for negative numbers.
 #[inline]
 pub(crate) const fn round_to_u64(x: f64) -> u64 {
+    if x >= 0.0 && x < NO_FRACTION / 3.0 {
+        // The last bits of the sum are the next integer, halves to an even one: fewer instructions
+        // than a conversion, which saturates.
+        let sum = x + NO_FRACTION;
+        let next = sum.to_bits() - NO_FRACTION.to_bits();
+        return next + (x - (sum - NO_FRACTION) >= 0.5) as u64;
+    }
     let truncated = x as u64;
     // From 2^53 on, every number is an integer, and the difference is zero.
     truncated.saturating_add((x - truncated as f64 >= 0.5) as u64)
