@@ -5,10 +5,14 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "parquet")]
+mod column_values;
 pub mod link_quality;
 mod link_table;
 pub mod link_trace;
 pub mod pcapng;
+#[cfg(feature = "parquet")]
+mod repeated_pages;
 #[cfg(feature = "parquet")]
 pub mod series;
 #[cfg(feature = "parquet")]

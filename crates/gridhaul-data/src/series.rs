@@ -9,13 +9,14 @@ use gridhaul_scenario::answer::{
 };
 use gridhaul_scenario::units::BaseUnit;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 use thiserror::Error;
+
+use crate::column_values::FileColumn;
 
 /// Why a series cannot be written as Parquet.
 #[derive(Debug, Error)]
@@ -90,16 +91,17 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
     // A swept number is equal in all rows: a dictionary, which is the default, is the shortest.
     columns.extend(swept_numbers);
     let batch = |rows: Range<usize>| {
-        let SeriesBatch { mut columns, members } = series.batch(rows.clone())?;
-        let constant = |value| ColumnData::Whole(vec![value; rows.len()]);
+        let SeriesBatch { mut columns, members } = series.batch(rows)?;
+        let constant = |value| ColumnData::Whole(vec![value]);
         columns.push(members.map_or_else(|| constant(0), ColumnData::Whole));
         columns.extend([constant(series.point as u64), constant(u64::from(series.replication))]);
-        columns.extend(parameters.iter().map(|(_, value)| ColumnData::Text {
-            words: vec![(*value).clone()],
-            rows: vec![0; rows.len()],
-        }));
-        columns
-            .extend(numbers.iter().map(|(_, number)| ColumnData::Real(vec![**number; rows.len()])));
+        columns.extend(
+            parameters.iter().map(|(_, value)| ColumnData::Text {
+                words: vec![(*value).clone()],
+                rows: vec![0],
+            }),
+        );
+        columns.extend(numbers.iter().map(|(_, number)| ColumnData::Real(vec![**number])));
         Ok(columns)
     };
     let table = Table { name: &series.name, columns: &columns, rows: series.row_count() };
@@ -111,13 +113,15 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
 /// Times and measured values seldom repeat, so that a dictionary of them is slow and large: the
 /// bytes of the same significance are stored together, which compresses well. Whole numbers are
 /// stored as differences, which are short for samples and without size for constants. Only text
-/// columns have a dictionary, and no smallest and largest value.
+/// columns have a dictionary. The smallest and largest values, by which readers skip parts of a
+/// file, are those of times and whole numbers: few readers search for measured values.
 fn encoding(properties: WriterPropertiesBuilder, column: &SeriesColumn) -> WriterPropertiesBuilder {
     let path = ColumnPath::from(column.name.as_str());
+    let has_statistics = column.kind == ColumnKind::Whole || column.name == "time_s";
+    let statistics = if has_statistics { EnabledStatistics::Page } else { EnabledStatistics::None };
+    let properties = properties.set_column_statistics_enabled(path.clone(), statistics);
     let encoding = match column.kind {
-        ColumnKind::Text(_) => {
-            return properties.set_column_statistics_enabled(path, EnabledStatistics::None);
-        }
+        ColumnKind::Text(_) => return properties,
         ColumnKind::Real => Encoding::BYTE_STREAM_SPLIT,
         ColumnKind::Whole => Encoding::DELTA_BINARY_PACKED,
     };
@@ -155,7 +159,8 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Writes the rows group by group; `batch` returns some rows of all columns.
+    /// Writes the rows group by group; `batch` returns some rows of all columns. A column with one
+    /// value has it in all of them.
     fn write(
         &self,
         batch: impl Fn(Range<usize>) -> Result<Vec<ColumnData>, SeriesError>,
@@ -164,11 +169,12 @@ impl Table<'_> {
     ) -> Result<(), SeriesError> {
         let schema = Arc::new(schema(self.name, self.columns)?);
         let mut writer = SerializedFileWriter::new(out, schema, properties)?;
+        let columns = FileColumn::all(&writer);
         for start in (0..self.rows).step_by(ROWS_PER_GROUP) {
             let end = self.rows.min(start + ROWS_PER_GROUP);
             let mut group = writer.next_row_group()?;
-            for (column, values) in self.columns.iter().zip(batch(start..end)?) {
-                write_column(&mut group, &column.name, values)?;
+            for (column, values) in columns.iter().zip(batch(start..end)?) {
+                column.write(&mut group, values, end - start)?;
             }
             group.close()?;
         }
@@ -237,40 +243,6 @@ pub(crate) fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, Serie
         fields.push(Arc::new(field));
     }
     Ok(Type::group_type_builder(name).with_fields(fields).build()?)
-}
-
-pub(crate) fn write_column<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    name: &str,
-    values: ColumnData,
-) -> Result<(), SeriesError> {
-    let Some(mut writer) = group.next_column()? else {
-        return Err(SeriesError::Schema { column: name.to_owned() });
-    };
-    match values {
-        ColumnData::Real(values) => {
-            // Parquet stores only known values; the definition level of a missing one is 0.
-            let levels: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
-            let known: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
-            writer.typed::<DoubleType>().write_batch(&known, Some(&levels), None)?;
-        }
-        ColumnData::Whole(values) => {
-            // Parquet has signed integers only; the logical type of the column makes readers
-            // interpret the bits as unsigned.
-            let values: Vec<i64> = values.into_iter().map(u64::cast_signed).collect();
-            writer.typed::<Int64Type>().write_batch(&values, None, None)?;
-        }
-        ColumnData::Text { words, rows } => {
-            let words: Vec<ByteArray> = words.iter().map(|word| word.as_str().into()).collect();
-            let word = |index: &u32| words.get(*index as usize).cloned();
-            let values: Option<Vec<_>> = rows.iter().map(word).collect();
-            let unknown = || SeriesError::Word { column: name.to_owned() };
-            let values = values.ok_or_else(unknown)?;
-            writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
-        }
-    }
-    writer.close()?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -373,6 +345,33 @@ mod tests {
         // 8 bytes a row without compression; the differences of times and numbers are short.
         let sizes: i64 = columns.iter().map(|column| column.compressed_size()).sum();
         assert!(sizes < 5 * 1000, "{sizes}");
+    }
+
+    #[test]
+    fn equal_pages_read_back() {
+        let rows = 40_000;
+        let mut columns = columns(rows);
+        // Three flows in turn, but for one row in the middle of a page.
+        let order: Vec<u32> =
+            (0..rows).map(|row| if row == 30_000 { 1 } else { row % 3 } as u32).collect();
+        let words: Vec<String> = ["up", "down", "third"].map(String::from).into();
+        columns[3].data = ColumnData::Text { words: words.clone(), rows: order.clone() };
+        let mut table = Series::from_columns("windows-1", columns);
+        table.point = 1;
+        let reader =
+            SerializedFileReader::new(bytes::Bytes::from(encode(&table).unwrap())).unwrap();
+        let group = reader.get_row_group(0).unwrap();
+        assert_eq!(group.metadata().column(3).num_values(), rows as i64);
+        // The dictionary, and pages of 4 · 1023 rows: a multiple of the number of flows.
+        assert_eq!(group.get_column_page_reader(3).unwrap().count(), 1 + rows.div_ceil(4_092));
+        for (row, (found, flow)) in reader.get_row_iter(None).unwrap().zip(order).enumerate() {
+            let found = found.unwrap();
+            let fields: Vec<_> = found.get_column_iter().map(|(_, field)| field.clone()).collect();
+            assert_eq!(fields[0], Field::Double(row as f64));
+            assert_eq!(fields[3], Field::Str(words[flow as usize].clone()), "row {row}");
+            assert_eq!(fields[4..7], [Field::ULong(0), Field::ULong(1), Field::ULong(0)]);
+            assert_eq!(fields[7], Field::Str("2 s".into()));
+        }
     }
 
     #[test]

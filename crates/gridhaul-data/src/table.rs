@@ -8,7 +8,8 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::series::{SeriesError, encode_columns, schema, write_column};
+use crate::column_values::FileColumn;
+use crate::series::{SeriesError, encode_columns, schema};
 
 /// The Parquet file of a table with columns of equal length. NaN is written as null.
 ///
@@ -65,9 +66,10 @@ impl<W: Write + Send> TableWriter<W> {
         if rows == 0 {
             return Ok(());
         }
+        let places = FileColumn::all(&self.writer);
         let mut group = self.writer.next_row_group()?;
-        for column in columns {
-            write_column(&mut group, &column.name, column.data)?;
+        for (place, column) in places.iter().zip(columns) {
+            place.write(&mut group, column.data, rows)?;
         }
         group.close()?;
         Ok(())

@@ -67,8 +67,7 @@ impl Recorder {
         self.sample_flows(now, flows);
         for &(link, row) in &self.links {
             let (slot, row_index) = (net.links.entry_mut(link), row as usize);
-            let waiting = (slot.direction.queue_packets(now), slot.direction.queue_bytes(now));
-            self.recording.on_queue(now, row, waiting);
+            self.recording.on_queue(now, row, slot.direction.queue_length(now));
             let arrived = slot.account.arrived_bytes;
             let bits = (arrived - self.arrived[row_index]) * 8;
             self.arrived[row_index] = arrived;

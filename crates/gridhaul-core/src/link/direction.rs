@@ -262,10 +262,21 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
+    /// Queue length in packets and in bytes at `now`, without the packet in transmission.
+    #[inline]
+    pub fn queue_length(&mut self, now: Instant) -> (u32, u64) {
+        if self.impaired.is_none() {
+            self.queue.advance(now);
+            return (self.queue.packets(), self.queue.bytes());
+        }
+        self.dequeue_due(now);
+        let (packets, bytes) = self.stored_length();
+        (self.queue.packets() + packets, self.queue.bytes() + bytes)
+    }
+
     /// Queue length in packets at `now`, without the packet in transmission.
     pub fn queue_packets(&mut self, now: Instant) -> u32 {
-        self.dequeue_due(now);
-        self.queued_of_impaired()
+        self.queue_length(now).0
     }
 
     /// Whether more than half of the queue limit is in use at `now`; never with CoDel, FQ-CoDel,
@@ -277,8 +288,7 @@ impl<P: LinkPayload> LinkDirection<P> {
 
     /// Queue length in bytes at `now`, without the packet in transmission.
     pub fn queue_bytes(&mut self, now: Instant) -> u64 {
-        self.dequeue_due(now);
-        self.queue.bytes() + self.stored_length().1
+        self.queue_length(now).1
     }
 
     /// Number of packets that [`poll_output`](Self::poll_output) has yet to return: queued, in

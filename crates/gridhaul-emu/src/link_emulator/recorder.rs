@@ -44,8 +44,7 @@ impl Recorder {
         let Some(interval) = self.interval.filter(|_| now >= self.due) else { return };
         for (row, (first, before)) in self.rows.iter_mut().enumerate() {
             let link = links.links.entry_mut(*first);
-            let waiting = (link.direction.queue_packets(now), link.direction.queue_bytes(now));
-            self.recording.on_queue(now, row as u32, waiting);
+            self.recording.on_queue(now, row as u32, link.direction.queue_length(now));
             let arrived = link.account.arrived_bytes;
             let bits = (arrived - std::mem::replace(before, arrived)) * 8;
             if now > self.last {

@@ -96,12 +96,12 @@ impl Extremes {
         Self { first: (0, point), low: (0, point), high: (0, point), last: (0, point) }
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, point: Position) {
         self.last = (self.last.0 + 1, point);
         if point.y < self.low.1.y {
             self.low = self.last;
-        }
-        if point.y > self.high.1.y {
+        } else if point.y > self.high.1.y {
             self.high = self.last;
         }
     }

@@ -25,25 +25,30 @@ pub(super) fn recorded_lines(
     let columns = &series.columns;
     let column_of = |quantity: &&str| columns.iter().position(|column| column.name == **quantity);
     let values: Vec<Option<usize>> = quantities.iter().map(column_of).collect();
-    let keys = (1..columns.len()).filter(|&column| is_key(&columns[column]));
+    let keys: Vec<usize> = (1..columns.len()).filter(|&key| is_key(&columns[key])).collect();
     let selected: Vec<usize> =
-        [0].into_iter().chain(values.iter().flatten().copied()).chain(keys).collect();
+        [0].iter().chain(values.iter().flatten()).chain(&keys).copied().collect();
     let found = values.iter().flatten().count();
     let mut lines = LinesByKey::new(found, bucket(series)?);
     for rows in parts_of(series) {
         let mut columns = series.selected(&selected, rows.clone())?;
-        let keys = columns.split_off(1 + found);
-        let lines_of_rows: Vec<usize> =
-            (0..rows.len()).map(|row| lines.index(&keys, row)).collect();
+        let keys = columns.split_off(1 + found).into_iter().map(codes).collect::<Vec<_>>();
+        lines.assign(&keys, rows.len());
         let mut columns = columns.into_iter().map(numbers);
         let Some(times) = columns.next() else { break };
         for (quantity, values) in columns.enumerate() {
-            for ((&x, y), &line) in times.iter().zip(values).zip(&lines_of_rows) {
-                lines.lines[line].points[quantity].push(DataPoint { x, y, ci95: None });
+            for line in &mut lines.lines {
+                let rows = line.rows.iter().map(|&row| row as usize);
+                let points = rows.map(|row| Position { x: times[row], y: values[row] });
+                line.points[quantity].extend(points);
             }
         }
     }
-    let mut found = lines.finish().into_iter();
+    let words = |key: &[u64]| {
+        let kinds = keys.iter().map(|&key| &columns[key].kind);
+        kinds.zip(key).map(|(kind, code)| word(kind, *code)).collect::<Vec<_>>()
+    };
+    let mut found = lines.finish(words).into_iter();
     Ok(values.iter().map(|column| column.and_then(|_| found.next()).unwrap_or_default()).collect())
 }
 
@@ -61,10 +66,10 @@ struct LinesByKey {
 /// The rows with the same keys.
 struct KeyedLine {
     key: Vec<u64>,
-    /// The keys as text.
-    words: Vec<String>,
     /// The points of each quantity.
     points: Vec<ThinnedPoints>,
+    /// Numbers of its rows in the part of the table that is read.
+    rows: Vec<u32>,
     /// The line of the row that followed the last row of this line.
     next: usize,
 }
@@ -74,67 +79,71 @@ impl LinesByKey {
         Self { quantities, bucket, lines: Vec::new(), index: BTreeMap::new(), last: 0 }
     }
 
-    /// The index of the line of a row.
-    fn index(&mut self, keys: &[ColumnData], row: usize) -> usize {
-        // Samples of flows and links are recorded in the same order each time.
-        let expected = self.lines.get(self.last).map_or(0, |line| line.next);
-        let has_key = |line: &KeyedLine| {
-            line.key.iter().zip(keys).all(|(known, data)| *known == code(data, row))
-        };
-        let is_expected = self.lines.get(expected).is_some_and(has_key);
-        self.last = if is_expected { expected } else { self.search(keys, row) };
-        self.last
+    /// Assigns the rows of a part of the table to lines.
+    fn assign(&mut self, keys: &[Vec<u64>], rows: usize) {
+        self.lines.iter_mut().for_each(|line| line.rows.clear());
+        for row in 0..rows {
+            // Samples of flows and links are recorded in the same order each time.
+            let expected = self.lines.get(self.last).map_or(0, |line| line.next);
+            let has_key = |line: &KeyedLine| line.key.iter().zip(keys).all(|(a, b)| *a == b[row]);
+            let is_expected = self.lines.get(expected).is_some_and(has_key);
+            self.last = if is_expected { expected } else { self.search(keys, row) };
+            self.lines[self.last].rows.push(row as u32);
+        }
     }
 
     /// The index of the line of a row, which is added if it is new.
-    fn search(&mut self, keys: &[ColumnData], row: usize) -> usize {
-        let key: Vec<u64> = keys.iter().map(|data| code(data, row)).collect();
+    fn search(&mut self, keys: &[Vec<u64>], row: usize) -> usize {
+        let key: Vec<u64> = keys.iter().map(|codes| codes[row]).collect();
         let line = *self.index.entry(key.clone()).or_insert(self.lines.len());
         if line == self.lines.len() {
-            let words = keys.iter().map(|data| word(data, row)).collect();
             let points = (0..self.quantities).map(|_| ThinnedPoints::new(self.bucket)).collect();
-            self.lines.push(KeyedLine { key, words, points, next: line });
+            self.lines.push(KeyedLine { key, points, rows: Vec::new(), next: line });
         }
         self.lines[self.last].next = line;
         line
     }
 
-    /// The lines of each quantity.
-    fn finish(self) -> Vec<Vec<RecordedLine>> {
+    /// The lines of each quantity; `words` returns keys as text.
+    fn finish(self, words: impl Fn(&[u64]) -> Vec<String>) -> Vec<Vec<RecordedLine>> {
         let mut quantities: Vec<_> = (0..self.quantities).map(|_| Vec::new()).collect();
-        for KeyedLine { words, points, .. } in self.lines {
+        for KeyedLine { key, points, .. } in self.lines {
             for (lines, points) in quantities.iter_mut().zip(points) {
-                lines.push(RecordedLine { keys: words.clone(), points: points.finish() });
+                lines.push(RecordedLine { keys: words(&key), points: points.finish() });
             }
         }
         quantities
     }
 }
 
-/// Rows that are in memory at once.
-const ROWS_READ: usize = 1 << 16;
+/// Rows that are in memory at once: their columns fit into the cache of a processor.
+const ROWS_READ: usize = 1 << 12;
 
 fn parts_of(series: &Series) -> impl Iterator<Item = Range<usize>> {
     let count = series.row_count();
     (0..count).step_by(ROWS_READ).map(move |start| start..count.min(start + ROWS_READ))
 }
 
-/// Points of a line with more rows are thinned out while they are read. A chart has less than a
-/// thousand columns of pixels.
-const POINTS_MAX: usize = 1 << 16;
-const BUCKETS: f64 = 8192.0;
+/// The lines of a table with more rows are thinned out while they are read: a chart with all its
+/// points would take longer than the simulation that recorded them.
+const POINTS_MAX: usize = 1 << 13;
+/// A chart has less than 500 columns of pixels. A point that is not drawn has a lower and a higher
+/// one in its bucket, which is narrower than a quarter of a column.
+const BUCKETS: f64 = 2048.0;
 
 /// Width in seconds of the buckets of a long table; `None` for a table that is drawn as it is.
 fn bucket(series: &Series) -> io::Result<Option<f64>> {
-    if series.row_count() <= POINTS_MAX {
+    let count = series.row_count();
+    if count <= POINTS_MAX {
         return Ok(None);
     }
-    let mut end = 0.0_f64;
-    for rows in parts_of(series) {
-        let ColumnData::Real(times) = series.values(0, rows)? else { return Ok(None) };
-        end = times.into_iter().fold(end, f64::max);
-    }
-    Ok(Some(end / BUCKETS))
+    // The last rows have the largest times; those of messages, which are recorded when they arrive,
+    // differ from the largest one by their delays.
+    let ColumnData::Real(times) = series.values(0, count - ROWS_READ..count)? else {
+        return Ok(None);
+    };
+    let end = times.into_iter().fold(0.0, f64::max);
+    Ok((end > 0.0).then_some(end / BUCKETS))
 }
 
 /// The points of a line: all, or those of each bucket of time that determine its look.
@@ -143,30 +152,34 @@ struct ThinnedPoints {
     points: Vec<DataPoint>,
     /// Numbers of the buckets, in order, with their extremes.
     buckets: Vec<(u64, Extremes)>,
-    /// Index of the bucket of the last point: most points follow in the order of time.
-    current: usize,
 }
 
 impl ThinnedPoints {
     const fn new(bucket: Option<f64>) -> Self {
-        Self { bucket, points: Vec::new(), buckets: Vec::new(), current: 0 }
+        Self { bucket, points: Vec::new(), buckets: Vec::new() }
     }
 
-    fn push(&mut self, point: DataPoint) {
-        // A value that is not known is a gap, which stays.
-        let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
-            return self.points.push(point);
-        };
-        let number = (point.x / bucket) as u64;
-        let point = Position { x: point.x, y: point.y };
-        match self.buckets.get_mut(self.current) {
-            Some((current, extremes)) if *current == number => extremes.add(point),
-            _ => self.open(number, point),
+    fn extend(&mut self, points: impl Iterator<Item = Position>) {
+        let mut points = points.peekable();
+        while let Some(point) = points.next() {
+            // A value that is not known is a gap, which stays.
+            let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
+                self.points.push(DataPoint { x: point.x, y: point.y, ci95: None });
+                continue;
+            };
+            let number = (point.x / bucket) as u64;
+            let extremes = self.add(number, point);
+            // Most points follow in the order of time.
+            let times = number as f64 * bucket..(number + 1) as f64 * bucket;
+            let is_inside = |next: &Position| times.contains(&next.x) && next.y.is_finite();
+            while let Some(next) = points.next_if(is_inside) {
+                extremes.add(next);
+            }
         }
     }
 
-    /// Adds a point to a bucket that is not the current one.
-    fn open(&mut self, number: u64, point: Position) {
+    /// Adds a point to the bucket with a number.
+    fn add(&mut self, number: u64, point: Position) -> &mut Extremes {
         let is_last = self.buckets.last().is_none_or(|(last, _)| *last < number);
         let found = if is_last {
             Err(self.buckets.len())
@@ -177,7 +190,7 @@ impl ThinnedPoints {
             Ok(at) => self.buckets[at].1.add(point),
             Err(at) => self.buckets.insert(at, (number, Extremes::new(point))),
         }
-        self.current = found.unwrap_or_else(|at| at);
+        &mut self.buckets[found.unwrap_or_else(|at| at)].1
     }
 
     /// The points in the order of time: messages are recorded in the order of arrival, with the
@@ -209,18 +222,19 @@ fn numbers(data: ColumnData) -> Vec<f64> {
     }
 }
 
-fn code(data: &ColumnData, row: usize) -> u64 {
+/// The values of a key as numbers that can be compared.
+fn codes(data: ColumnData) -> Vec<u64> {
     match data {
-        ColumnData::Real(rows) => rows[row].to_bits(),
-        ColumnData::Whole(rows) => rows[row],
-        ColumnData::Text { rows, .. } => u64::from(rows[row]),
+        ColumnData::Real(rows) => rows.into_iter().map(f64::to_bits).collect(),
+        ColumnData::Whole(rows) => rows,
+        ColumnData::Text { rows, .. } => rows.into_iter().map(u64::from).collect(),
     }
 }
 
-fn word(data: &ColumnData, row: usize) -> String {
-    match data {
-        ColumnData::Text { words, rows } => words[rows[row] as usize].clone(),
-        data => code(data, row).to_string(),
+fn word(kind: &ColumnKind, code: u64) -> String {
+    match kind {
+        ColumnKind::Text(words) => words[code as usize].clone(),
+        ColumnKind::Real | ColumnKind::Whole => code.to_string(),
     }
 }
 
@@ -249,7 +263,7 @@ mod tests {
         // Messages are recorded in the order of arrival. (0.25, 6.0) is no extreme.
         let recorded =
             [(0.1, 5.0), (1.1, 1.0), (0.2, 9.0), (0.25, 6.0), (1.2, 2.0), (0.3, 1.0), (0.4, 4.0)];
-        recorded.into_iter().for_each(|point| points.push(point.into()));
+        points.extend(recorded.into_iter().map(|(x, y)| Position { x, y }));
         let kept: Vec<_> = points.finish().into_iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(kept, [(0.1, 5.0), (0.2, 9.0), (0.3, 1.0), (0.4, 4.0), (1.1, 1.0), (1.2, 2.0)]);
     }
