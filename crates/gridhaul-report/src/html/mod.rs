@@ -7,6 +7,7 @@ mod recorded_lines;
 mod single_point;
 mod sweep;
 mod table;
+mod thinned_points;
 mod time_series;
 
 use gridhaul_scenario::Answer;

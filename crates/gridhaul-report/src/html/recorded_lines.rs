@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
 
+use super::thinned_points::ThinnedPoints;
 use crate::chart::DataPoint;
-use crate::chart::decimate::{Extremes, Position};
+use crate::chart::decimate::Position;
 
 /// A line of a quantity.
 pub(super) struct RecordedLine {
@@ -33,7 +34,7 @@ pub(super) fn recorded_lines(
     for rows in parts_of(series) {
         let mut columns = series.selected(&selected, rows.clone())?;
         let keys = columns.split_off(1 + found).into_iter().map(codes).collect::<Vec<_>>();
-        lines.assign(&keys, rows.len());
+        lines.assign(keys, rows.len());
         let mut columns = columns.into_iter().map(numbers);
         let Some(times) = columns.next() else { break };
         for (quantity, values) in columns.enumerate() {
@@ -61,6 +62,9 @@ struct LinesByKey {
     index: BTreeMap<Vec<u64>, usize>,
     /// The line of the last row.
     last: usize,
+    /// The keys of the last part of the table, and its rows.
+    keys: Vec<Vec<u64>>,
+    rows: usize,
 }
 
 /// The rows with the same keys.
@@ -76,20 +80,32 @@ struct KeyedLine {
 
 impl LinesByKey {
     const fn new(quantities: usize, bucket: Option<f64>) -> Self {
-        Self { quantities, bucket, lines: Vec::new(), index: BTreeMap::new(), last: 0 }
+        Self {
+            quantities,
+            bucket,
+            lines: Vec::new(),
+            index: BTreeMap::new(),
+            last: 0,
+            keys: Vec::new(),
+            rows: 0,
+        }
     }
 
     /// Assigns the rows of a part of the table to lines.
-    fn assign(&mut self, keys: &[Vec<u64>], rows: usize) {
+    fn assign(&mut self, keys: Vec<Vec<u64>>, rows: usize) {
+        // Samples of flows and links are recorded in the same order each time.
+        if keys == self.keys && rows == self.rows {
+            return;
+        }
         self.lines.iter_mut().for_each(|line| line.rows.clear());
         for row in 0..rows {
-            // Samples of flows and links are recorded in the same order each time.
             let expected = self.lines.get(self.last).map_or(0, |line| line.next);
-            let has_key = |line: &KeyedLine| line.key.iter().zip(keys).all(|(a, b)| *a == b[row]);
+            let has_key = |line: &KeyedLine| line.key.iter().zip(&keys).all(|(a, b)| *a == b[row]);
             let is_expected = self.lines.get(expected).is_some_and(has_key);
-            self.last = if is_expected { expected } else { self.search(keys, row) };
+            self.last = if is_expected { expected } else { self.search(&keys, row) };
             self.lines[self.last].rows.push(row as u32);
         }
+        (self.keys, self.rows) = (keys, rows);
     }
 
     /// The index of the line of a row, which is added if it is new.
@@ -116,8 +132,9 @@ impl LinesByKey {
     }
 }
 
-/// Rows that are in memory at once: their columns fit into the cache of a processor.
-const ROWS_READ: usize = 1 << 12;
+/// Rows that are in memory at once: their columns fit into the cache of a processor. The number has
+/// many divisors, so that all parts of a table of few flows or links have the same keys.
+const ROWS_READ: usize = 5_040;
 
 fn parts_of(series: &Series) -> impl Iterator<Item = Range<usize>> {
     let count = series.row_count();
@@ -144,67 +161,6 @@ fn bucket(series: &Series) -> io::Result<Option<f64>> {
     };
     let end = times.into_iter().fold(0.0, f64::max);
     Ok((end > 0.0).then_some(end / BUCKETS))
-}
-
-/// The points of a line: all, or those of each bucket of time that determine its look.
-struct ThinnedPoints {
-    bucket: Option<f64>,
-    points: Vec<DataPoint>,
-    /// Numbers of the buckets, in order, with their extremes.
-    buckets: Vec<(u64, Extremes)>,
-}
-
-impl ThinnedPoints {
-    const fn new(bucket: Option<f64>) -> Self {
-        Self { bucket, points: Vec::new(), buckets: Vec::new() }
-    }
-
-    fn extend(&mut self, points: impl Iterator<Item = Position>) {
-        let mut points = points.peekable();
-        while let Some(point) = points.next() {
-            // A value that is not known is a gap, which stays.
-            let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
-                self.points.push(DataPoint { x: point.x, y: point.y, ci95: None });
-                continue;
-            };
-            let number = (point.x / bucket) as u64;
-            let extremes = self.add(number, point);
-            // Most points follow in the order of time.
-            let times = number as f64 * bucket..(number + 1) as f64 * bucket;
-            let is_inside = |next: &Position| times.contains(&next.x) && next.y.is_finite();
-            while let Some(next) = points.next_if(is_inside) {
-                extremes.add(next);
-            }
-        }
-    }
-
-    /// Adds a point to the bucket with a number.
-    fn add(&mut self, number: u64, point: Position) -> &mut Extremes {
-        let is_last = self.buckets.last().is_none_or(|(last, _)| *last < number);
-        let found = if is_last {
-            Err(self.buckets.len())
-        } else {
-            self.buckets.binary_search_by_key(&number, |(number, _)| *number)
-        };
-        match found {
-            Ok(at) => self.buckets[at].1.add(point),
-            Err(at) => self.buckets.insert(at, (number, Extremes::new(point))),
-        }
-        &mut self.buckets[found.unwrap_or_else(|at| at)].1
-    }
-
-    /// The points in the order of time: messages are recorded in the order of arrival, with the
-    /// time of their submission.
-    fn finish(self) -> Vec<DataPoint> {
-        let Self { mut points, buckets, .. } = self;
-        for (_, bucket) in &buckets {
-            points.extend(bucket.points().map(|Position { x, y }| DataPoint { x, y, ci95: None }));
-        }
-        if !points.is_sorted_by(|a, b| a.x.total_cmp(&b.x).is_le()) {
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        }
-        points
-    }
 }
 
 /// Whether a column identifies rows: text, and these numbers.
@@ -255,17 +211,6 @@ mod tests {
             real("cwnd_byte", &|row| if row == 77_777 { 1e6 } else { (row % 1000) as f64 }),
         ];
         Series::from_columns("windows", columns)
-    }
-
-    #[test]
-    fn a_bucket_that_is_entered_again_keeps_its_extremes() {
-        let mut points = ThinnedPoints::new(Some(1.0));
-        // Messages are recorded in the order of arrival. (0.25, 6.0) is no extreme.
-        let recorded =
-            [(0.1, 5.0), (1.1, 1.0), (0.2, 9.0), (0.25, 6.0), (1.2, 2.0), (0.3, 1.0), (0.4, 4.0)];
-        points.extend(recorded.into_iter().map(|(x, y)| Position { x, y }));
-        let kept: Vec<_> = points.finish().into_iter().map(|point| (point.x, point.y)).collect();
-        assert_eq!(kept, [(0.1, 5.0), (0.2, 9.0), (0.3, 1.0), (0.4, 4.0), (1.1, 1.0), (1.2, 2.0)]);
     }
 
     #[test]
