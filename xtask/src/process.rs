@@ -1,6 +1,7 @@
 //! Starts other programs in the root of the repository.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,6 +10,13 @@ use anyhow::{Context, ensure};
 /// Environment variable with the commit that `--version --verbose` of the programs shows.
 pub(crate) const COMMIT: &str = "GRIDHAUL_COMMIT";
 
+/// The target of the compiler for this processor, with the C library of GNU.
+pub(crate) const TARGET: &str = if cfg!(target_arch = "aarch64") {
+    "aarch64-unknown-linux-gnu"
+} else {
+    "x86_64-unknown-linux-gnu"
+};
+
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
@@ -16,7 +24,7 @@ pub(crate) fn root() -> &'static Path {
 
 /// The cargo executable that runs this program.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = program(&env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    let mut cargo = program(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     if in_ci() {
         // A build that nobody repeats gains nothing from the files that would make the next one
         // faster.
@@ -26,7 +34,7 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// A command that runs in the root of the repository.
-pub(crate) fn program(name: &str) -> Command {
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root()).stdin(Stdio::null());
     command

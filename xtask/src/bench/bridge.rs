@@ -39,7 +39,7 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     let build = ["build", "--release", "--package", "gridhaul-relay", "--bin", "gridhaul-relay"];
     process::run(cargo().args(build).args(["--example", "bridge_bench"]))?;
     let folder = target().join("release");
-    let mut bench = program(&folder.join("examples/bridge_bench").display().to_string());
+    let mut bench = program(folder.join("examples/bridge_bench").display().to_string());
     bench.env("GRIDHAUL_RELAY", folder.join("gridhaul-relay"));
     let printed = output(bench.arg("rate,latency,memory"))?;
     let results: Value = serde_json::from_str(&printed).context("the results are not JSON")?;

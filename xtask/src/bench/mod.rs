@@ -24,7 +24,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use crate::instructions::Workload;
-use crate::process::{self, installed, output, program, target};
+use crate::process::{self, cargo, installed, output, program, target};
 
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
@@ -50,9 +50,25 @@ pub(crate) struct Options {
     /// In the benchmark `sim`, compare with htsim: the folder of a checkout of csg-htsim
     #[arg(long, value_name = "FOLDER")]
     htsim: Option<PathBuf>,
+    /// In the benchmarks `meters`, `model`, `pep`, `plan` and `sim`, measure this program, such as
+    /// one of `cargo xtask dist`, instead of a release build
+    #[arg(long, value_name = "PROGRAM")]
+    gridhaul: Option<PathBuf>,
     /// Append the values to docs/data/benchmarks.csv, after a comparison with the last ones there
     #[arg(long)]
     record: bool,
+}
+
+impl Options {
+    /// The measured program: the given one, or that of a release build, which is made first.
+    fn gridhaul(&self) -> anyhow::Result<PathBuf> {
+        if let Some(given) = &self.gridhaul {
+            let program = given.canonicalize();
+            return program.with_context(|| format!("--gridhaul {}", given.display()));
+        }
+        process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
+        Ok(target().join("release/gridhaul"))
+    }
 }
 
 /// A benchmark: prints its results and returns those that have a limit.
@@ -124,11 +140,11 @@ impl Measurement {
 }
 
 const BENCHES: &[Bench] = &[
-    Bench { name: "sim", run: |options| sim::run(options.htsim.as_deref()) },
-    Bench { name: "model", run: |_| model::run() },
-    Bench { name: "plan", run: |_| plan::run() },
-    Bench { name: "meters", run: |_| meters::run() },
-    Bench { name: "pep", run: |_| pep::run() },
+    Bench { name: "sim", run: |options| sim::run(&options.gridhaul()?, options.htsim.as_deref()) },
+    Bench { name: "model", run: |options| model::run(&options.gridhaul()?) },
+    Bench { name: "plan", run: |options| plan::run(&options.gridhaul()?) },
+    Bench { name: "meters", run: |options| meters::run(&options.gridhaul()?) },
+    Bench { name: "pep", run: |options| pep::run(&options.gridhaul()?) },
     Bench { name: "relay", run: |options| relay::run(options.load, options.matrix) },
     Bench { name: "bridge", run: |_| bridge::run() },
     Bench { name: "emu", run: |_| emu::run() },
@@ -206,9 +222,13 @@ fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     Ok((printed, numbers(&times)?, numbers(&memory)?))
 }
 
-/// Counts the instructions of the release build for a workload.
-fn instructions(workload: &Workload, bounds: Bounds) -> anyhow::Result<Measurement> {
-    let count = workload.count(&target().join("release/gridhaul"))?;
+/// Counts the instructions of `gridhaul` for a workload.
+fn instructions(
+    gridhaul: &Path,
+    workload: &Workload,
+    bounds: Bounds,
+) -> anyhow::Result<Measurement> {
+    let count = workload.count(gridhaul)?;
     let name = format!("instructions-{}", workload.name);
     Ok(Measurement::new(&name, (count, 0, ""), bounds))
 }

@@ -4,17 +4,17 @@
 //! readings at fixed times. CPU time is that of the process, start-up and results folder included.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::ensure;
 
 use super::{Bounds, Measurement, path_text, timed};
-use crate::process::{self, cargo, root, target};
+use crate::process::{root, target};
 
 /// CPU time in seconds for each of the two.
 const BOUNDS: Bounds = Bounds::at_most(2.0, 2.0);
 
-pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
-    process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
+pub(super) fn run(gridhaul: &Path) -> anyhow::Result<Vec<Measurement>> {
     let folder = target().join("bench-plan");
     fs::create_dir_all(&folder)?;
     let district = fs::read_to_string(root().join("scenarios/district.toml"))?;
@@ -28,7 +28,7 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     for (name, scenario) in [("bursts", district.as_str()), ("readings", readings.as_str())] {
         let file = folder.join(format!("{name}.toml"));
         fs::write(&file, scenario)?;
-        let mut command = vec![path_text(&target().join("release/gridhaul"))?, "plan".into()];
+        let mut command = vec![path_text(gridhaul)?, "plan".into()];
         command.extend([path_text(&file)?, "--verify".into(), "none".into()]);
         command.extend(["--quiet", "--force", "--out"].map(String::from));
         command.push(path_text(&folder.join(name))?);

@@ -42,14 +42,14 @@ const fn quantity(name: &'static str, factor: f64, unit: &'static str, bounds: B
 }
 
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
-    let wheel = wheel::build()?;
+    let wheel = wheel::build(true)?;
     let environment = Environment {
         folder: target().join("python-bench"),
         requirements: root().join("python/requirements.txt"),
         works: "import pandas, polars, pyarrow",
     };
     environment.provide()?;
-    let mut pip = program(&environment.python());
+    let mut pip = program(environment.python());
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     process::run(pip.args(["--force-reinstall", "--no-deps"]).arg(&wheel))?;
     println!("\npython: module and command of {}", wheel.display());
@@ -57,7 +57,7 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     let bounds = Bounds::at_most(8.0, 11.0);
     let mut measured = vec![Measurement::new("wheel_byte", (size * 1e-6, 1, " MB"), bounds)];
     let points = env::var(MERGED_POINTS).unwrap_or_else(|_| "20000".to_owned());
-    let mut benchmark = program(&environment.python());
+    let mut benchmark = program(environment.python());
     benchmark.arg(root().join("bench/python/benchmark.py")).arg(&points);
     for line in output(&mut benchmark)?.lines() {
         let result: Value = serde_json::from_str(line)?;

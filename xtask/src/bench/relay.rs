@@ -46,7 +46,7 @@ pub(crate) fn measure(names: &str) -> anyhow::Result<Vec<Measurement>> {
     process::run(
         program("cc").args(["-shared", "-fPIC", "-O2", "-o"]).args([&slow_disk, &source]),
     )?;
-    let mut bench = program(&folder.join("examples/relay_bench").display().to_string());
+    let mut bench = program(folder.join("examples/relay_bench").display().to_string());
     bench.env("GRIDHAUL_RELAY", folder.join("gridhaul-relay")).env("GRIDHAUL_SLOW_DISK", slow_disk);
     let printed = output(bench.arg(names))?;
     let results: Vec<Value> = serde_json::from_str(&printed).context("the results are not JSON")?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Bounds, Measurement, path_text, timed};
 use crate::instructions;
-use crate::process::{self, cargo, installed, program, root, target};
+use crate::process::{self, installed, program, root, target};
 
 const ROUNDS: usize = 3;
 
@@ -24,9 +24,9 @@ const NS3: Bounds = Bounds::at_least(60.0, 60.0);
 
 /// Instructions for a data packet and its acknowledgement.
 const INSTRUCTIONS: [(&instructions::Workload, Bounds); 3] = [
-    (&instructions::BULK, Bounds::at_most(1_300.0, 2_300.0)),
-    (&instructions::FLOWS, Bounds::at_most(1_700.0, 2_900.0)),
-    (&instructions::CUBIC, Bounds::at_most(1_500.0, 4_000.0)),
+    (&instructions::BULK, Bounds::at_most(1_300.0, 2_000.0)),
+    (&instructions::FLOWS, Bounds::at_most(1_700.0, 2_400.0)),
+    (&instructions::CUBIC, Bounds::at_most(1_500.0, 3_000.0)),
 ];
 
 /// A scenario that every program simulates.
@@ -126,11 +126,10 @@ struct Speed {
     simulated_per_s: f64,
 }
 
-/// Measures and prints tables; beside htsim if the folder of its checkout is given. The caller
+/// Measures and prints tables; with htsim if the folder of its checkout is given. The caller
 /// prints the returned values.
-pub(super) fn run(htsim: Option<&Path>) -> anyhow::Result<Vec<Measurement>> {
+pub(super) fn run(gridhaul: &Path, htsim: Option<&Path>) -> anyhow::Result<Vec<Measurement>> {
     install()?;
-    process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     fs::create_dir_all(folder())?;
     compile_ns3()?;
     match htsim {
@@ -139,24 +138,28 @@ pub(super) fn run(htsim: Option<&Path>) -> anyhow::Result<Vec<Measurement>> {
     }
     let mut measurements = Vec::new();
     for workload in WORKLOADS {
-        measurements.extend(compare(workload, htsim.is_some())?);
+        measurements.extend(compare(gridhaul, workload, htsim.is_some())?);
     }
     for (workload, bounds) in INSTRUCTIONS {
-        measurements.push(super::instructions(workload, bounds)?);
+        measurements.push(super::instructions(gridhaul, workload, bounds)?);
     }
     Ok(measurements)
 }
 
 /// Runs the programs of a workload in alternating rounds, prints a table and compares their speeds.
-fn compare(workload: &Workload, has_htsim: bool) -> anyhow::Result<Vec<Measurement>> {
+fn compare(
+    gridhaul: &Path,
+    workload: &Workload,
+    has_htsim: bool,
+) -> anyhow::Result<Vec<Measurement>> {
     println!("\n{}: {} ({ROUNDS} rounds)", workload.name, workload.about);
     let is_present = |program: &&Program| has_htsim || program.kind != Kind::Htsim;
     let programs: Vec<&Program> = workload.programs.iter().filter(is_present).collect();
     let mut best = vec![(Run::default(), Run::default()); programs.len()];
     for _ in 0..ROUNDS {
         for (program, (short, long)) in programs.iter().zip(&mut best) {
-            keep_faster(short, measure(workload, program, program.short)?);
-            keep_faster(long, measure(workload, program, program.long)?);
+            keep_faster(short, measure(gridhaul, workload, program, program.short)?);
+            keep_faster(long, measure(gridhaul, workload, program, program.long)?);
         }
     }
     println!(
@@ -217,9 +220,19 @@ fn speed(program: &Program, short: &Run, long: &Run) -> anyhow::Result<Speed> {
     })
 }
 
-fn measure(workload: &Workload, of: &Program, seconds: u32) -> anyhow::Result<Run> {
-    let (printed, cpu_s, memory_kb) = timed(&of.command(workload, seconds)?)
-        .with_context(|| format!("{} over {seconds} s", of.name))?;
+fn measure(
+    gridhaul: &Path,
+    workload: &Workload,
+    of: &Program,
+    seconds: u32,
+) -> anyhow::Result<Run> {
+    let command = if of.kind == Kind::Gridhaul {
+        workload.command(gridhaul, seconds)?
+    } else {
+        of.command(workload, seconds)?
+    };
+    let (printed, cpu_s, memory_kb) =
+        timed(&command).with_context(|| format!("{} over {seconds} s", of.name))?;
     let (packets, bytes) = if of.kind == Kind::Gridhaul {
         work_in_answer(&printed, seconds)?
     } else {
@@ -240,11 +253,8 @@ impl Program {
         self
     }
 
-    /// Program and arguments.
+    /// Program and arguments of a peer.
     fn command(&self, workload: &Workload, seconds: u32) -> anyhow::Result<Vec<String>> {
-        if self.kind == Kind::Gridhaul {
-            return gridhaul(workload, seconds);
-        }
         let (start, dashes) = match self.kind {
             Kind::Ns3 => (vec![path_text(&ns3())?], "--"),
             Kind::Htsim => (vec![path_text(&htsim())?], ""),
@@ -257,13 +267,17 @@ impl Program {
     }
 }
 
-fn gridhaul(workload: &Workload, seconds: u32) -> anyhow::Result<Vec<String>> {
-    let mut command = vec![path_text(&target().join("release/gridhaul"))?, "run".into()];
-    command.push(path_text(&source(workload.scenario))?);
-    command.extend(["--set".into(), format!("duration={seconds} s")]);
-    command.extend(["--json", "--quiet", "--force", "--threads", "1", "--out"].map(String::from));
-    command.push(path_text(&folder().join("answer"))?);
-    Ok(command)
+impl Workload {
+    /// Program and arguments of gridhaul.
+    fn command(&self, gridhaul: &Path, seconds: u32) -> anyhow::Result<Vec<String>> {
+        let mut command = vec![path_text(gridhaul)?, "run".into()];
+        command.push(path_text(&source(self.scenario))?);
+        command.extend(["--set".into(), format!("duration={seconds} s")]);
+        command
+            .extend(["--json", "--quiet", "--force", "--threads", "1", "--out"].map(String::from));
+        command.push(path_text(&folder().join("answer"))?);
+        Ok(command)
+    }
 }
 
 /// Segments sent and bytes delivered according to the answer of gridhaul.

@@ -23,7 +23,7 @@ pub(super) fn make(
     let generated = tree.join("generated");
     for name in PROGRAMS {
         let path = tree.join("usr/bin").join(name);
-        process::run(program(&path.to_string_lossy()).arg("package-files").arg(&generated))?;
+        process::run(program(path).arg("package-files").arg(&generated))?;
     }
     install_pages(&generated.join("man"), tree)?;
     install_completions(&generated.join("completions"), tree)?;

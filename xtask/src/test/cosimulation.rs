@@ -16,7 +16,7 @@ pub(super) fn run() -> anyhow::Result<()> {
     };
     environment.provide()?;
     module::install(&environment.folder, &source)?;
-    let mut python = program(&environment.python());
+    let mut python = program(environment.python());
     python.current_dir(source.join("cosimulation")).env("PYTHONDONTWRITEBYTECODE", "1");
     // Without `-P` the folder of the sources, which has no native module, would be imported.
     python.args(["-P", "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "tests"]);

@@ -40,7 +40,7 @@ fn run() -> anyhow::Result<()> {
             .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
     )?;
     let python = |arguments: &[&str]| {
-        let mut python = program(&environment.python());
+        let mut python = program(environment.python());
         python.current_dir(&source).env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
         // The tests compare the module with the command.
         python.env("PATH", &path);

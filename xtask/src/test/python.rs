@@ -24,7 +24,7 @@ pub(crate) fn test() -> anyhow::Result<()> {
     };
     environment.provide()?;
     let python = |arguments: &[&str]| {
-        let mut python = program(&environment.python());
+        let mut python = program(environment.python());
         // The source folder stays free of generated files.
         python.current_dir(&net).env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
         process::run(&mut python)
@@ -56,14 +56,14 @@ impl Environment {
     pub(crate) fn provide(&self) -> anyhow::Result<()> {
         let wanted = fs::read_to_string(&self.requirements)?;
         let installed = self.folder.join("requirements.txt");
-        let works = || output(program(&self.python()).args(["-c", self.works])).is_ok();
+        let works = || output(program(self.python()).args(["-c", self.works])).is_ok();
         if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) && works() {
             return Ok(());
         }
         let environment = self.folder.to_string_lossy();
         process::run(program("python3").args(["-m", "venv", "--clear", &environment]))
             .with_context(|| format!("cannot create a Python environment in {environment}"))?;
-        let mut pip = program(&self.python());
+        let mut pip = program(self.python());
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
         pip.args(["--use-pep517", "--requirement"]).arg(&self.requirements);
         process::run(&mut pip).with_context(|| {

@@ -75,7 +75,7 @@ pub(super) fn make(has_explorer: bool) -> anyhow::Result<()> {
     if has_explorer {
         web::make(&source.join("src/explorer"))?;
     }
-    process::run(program(&mdbook()?.to_string_lossy()).arg("build").arg(&source))?;
+    process::run(program(mdbook()?).arg("build").arg(&source))?;
     let errors = check::errors(&site)?;
     ensure!(errors.is_empty(), "wrong links in the site:\n{}", errors.join("\n"));
     questions::check(&site)?;

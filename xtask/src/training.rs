@@ -1,0 +1,136 @@
+//! Profile-guided optimisation: a program is compiled with counters and simulates some scenarios.
+//! With the counts, the compiler arranges and inlines the code of the next build as these runs need
+//! it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::ensure;
+
+use crate::process::{self, cargo, output, program, target};
+
+/// How programs are compiled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Build<'a> {
+    /// The packages, with `gridhaul`. Together they decide the features of crates that they share,
+    /// and so the names of functions.
+    pub packages: &'a [&'a str],
+    /// The profile of cargo.
+    pub profile: &'a str,
+    pub target: &'a str,
+    /// Flags of the compiler.
+    pub flags: &'a str,
+}
+
+/// Runs of `gridhaul`: packets of one flow and of many, meters, proxies, aggregators, application
+/// protocols, links with impairments, equations, and a report with series. A few seconds in all.
+const RUNS: [&[&str]; 14] = [
+    &["bench/sim/bulk.toml", "--set", "duration=300 s"],
+    &[
+        "bench/sim/bulk.toml",
+        "--set",
+        "duration=300 s",
+        "--set",
+        "stack.peer.profile=linux",
+        "--set",
+        "stack.peer.congestion_control=cubic",
+    ],
+    &["bench/sim/bulk.toml", "--set", "duration=50 s", "--series", "10 ms"],
+    &["bench/sim/flows.toml", "--set", "duration=10 s"],
+    &[
+        "bench/meters/meters.toml",
+        "--set",
+        "flow.reading.count=5000",
+        "--set",
+        "link.way.both.rate=20 Mbit/s",
+        "--set",
+        "duration=180 s",
+    ],
+    &[
+        "bench/pep/two_hops.toml",
+        "--set",
+        "duration=20 s",
+        "--set",
+        "node.middle.proxy.mode=reflect",
+        "--set",
+        "node.middle.proxy.buffer=150 kB",
+    ],
+    &["bench/model/figure10.toml", "--on", "model"],
+    &["scenarios/aggregators.toml", "--replications", "1"],
+    &["scenarios/coap-readings.toml", "--replications", "1"],
+    &["scenarios/lte-harq.toml", "--replications", "1"],
+    &["scenarios/plc-narrowband.toml", "--replications", "1"],
+    &["scenarios/proxy-crash.toml", "--replications", "1"],
+    &["scenarios/queues.toml", "--replications", "1"],
+    &["scenarios/tls-per-reading.toml", "--replications", "1"],
+];
+
+/// Counts are kept for functions of these crates that have run. Those of the others depend on
+/// random hashes or on time, and the same commit would not give the same program each time; and the
+/// compiler would take functions that have not run for rare ones, although other programs or
+/// commands need them.
+const CRATES: &str = "gridhaul_(core|sim|model|report)";
+
+/// Compiles `gridhaul` with counters, runs it, and returns the flags for a build with the counts.
+///
+/// # Errors
+/// The tool that merges counts is not installed, or a build or a run fails.
+pub(crate) fn flags(build: Build<'_>) -> anyhow::Result<String> {
+    let merger = merger()?;
+    let folder = target().join("training");
+    let raw = folder.join("raw");
+    if raw.exists() {
+        fs::remove_dir_all(&raw)?;
+    }
+    fs::create_dir_all(&raw)?;
+    let gridhaul = compile(build, &folder, &raw)?;
+    for arguments in RUNS {
+        let mut run = program(&gridhaul);
+        // One thread: the counters of several would lose counts.
+        run.arg("run").args(arguments).args(["--quiet", "--json", "--threads", "1", "--force"]);
+        output(run.arg("--out").arg(folder.join("answer")))?;
+    }
+    let counts = folder.join(format!("{}.profdata", build.profile));
+    let mut merge = program(&merger);
+    merge.args(["merge", "--sparse", &format!("--function={CRATES}"), "--output"]).arg(&counts);
+    process::run(merge.arg(&raw))?;
+    Ok(format!("{} -C profile-use={}", build.flags, counts.display()))
+}
+
+/// Compiles `gridhaul` with counters, which its runs write to the folder `raw`.
+fn compile(build: Build<'_>, folder: &Path, raw: &Path) -> anyhow::Result<PathBuf> {
+    let mut compile = cargo();
+    compile.args(["build", "--locked", "--profile", build.profile, "--target", build.target]);
+    compile.args(build.packages.iter().flat_map(|package| ["--package", package]));
+    compile.args(["--bin", "gridhaul"]);
+    // The objects of other builds would be replaced.
+    compile.env("CARGO_TARGET_DIR", folder);
+    compile.env("RUSTFLAGS", format!("{} -C profile-generate={}", build.flags, raw.display()));
+    process::run(&mut compile)?;
+    Ok(folder.join(build.target).join(build.profile).join("gridhaul"))
+}
+
+/// The tool that merges counts, of the same version as the compiler.
+fn merger() -> anyhow::Result<PathBuf> {
+    let libraries = output(program("rustc").args(["--print", "target-libdir"]))?;
+    let merger = Path::new(libraries.trim()).with_file_name("bin").join("llvm-profdata");
+    ensure!(
+        merger.is_file(),
+        "llvm-profdata of the compiler is not installed: `rustup component add llvm-tools` \
+         installs it; `--untrained` compiles without it"
+    );
+    Ok(merger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RUNS;
+    use crate::process::root;
+
+    #[test]
+    fn the_scenarios_of_all_runs_exist() {
+        for arguments in RUNS {
+            assert!(root().join(arguments[0]).is_file(), "{}", arguments[0]);
+        }
+    }
+}
