@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use crate::process::{self, cargo, output, program, target};
 
@@ -69,7 +69,7 @@ const RUNS: [&[&str]; 14] = [
 /// random hashes or on time, and the same commit would not give the same program each time; and the
 /// compiler would take functions that have not run for rare ones, although other programs or
 /// commands need them.
-const CRATES: &str = "gridhaul_(core|sim|model|report)";
+const CRATES: &str = "gridhaul_(core|sim|model)";
 
 /// Compiles `gridhaul` with counters, runs it, and returns the flags for a build with the counts.
 ///
@@ -88,7 +88,11 @@ pub(crate) fn flags(build: Build<'_>) -> anyhow::Result<String> {
         let mut run = program(&gridhaul);
         // One thread: the counters of several would lose counts.
         run.arg("run").args(arguments).args(["--quiet", "--json", "--threads", "1", "--force"]);
-        output(run.arg("--out").arg(folder.join("answer")))?;
+        run.arg("--out").arg(folder.join("answer"));
+        // Of its messages, only those of a failure are of interest.
+        let finished = run.output().context("cannot start the program with counters")?;
+        let messages = String::from_utf8_lossy(&finished.stderr);
+        ensure!(finished.status.success(), "{}: {messages}", arguments.join(" "));
     }
     let counts = folder.join(format!("{}.profdata", build.profile));
     let mut merge = program(&merger);

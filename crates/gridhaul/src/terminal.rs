@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::Observer;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use gridhaul_cli::{print, say, signal};
-use gridhaul_report::TextTable;
-use gridhaul_scenario::answer::{Answer, RecordingFile};
+use gridhaul_report::{TextTable, shown_warnings};
+use gridhaul_scenario::answer::{Answer, RecordingFile, Warning};
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -173,8 +173,9 @@ impl Observer for Terminal {
     fn on_answer(&self, answer: &Answer, alone: bool) {
         let by = if alone { String::new() } else { format!("{}: ", answer.backend) };
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        for warning in &answer.warnings {
-            let text = format!("{}: {}", warning.about, warning.message);
+        for shown in shown_warnings(&answer.warnings) {
+            let Warning { about, message } = shown.warning;
+            let text = format!("{about}: {message}{}", shown.remark());
             // Several backends and points give the same warning about a scenario.
             if printed.insert(text.clone()) {
                 say(format_args!("warning: {by}{text}"));

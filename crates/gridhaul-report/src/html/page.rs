@@ -11,6 +11,7 @@ use super::table::{table_with_heading, table_with_note};
 use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::deadline_checks::deadline_checks;
+use crate::similar_warnings::shown_warnings;
 use crate::text_table::{Detail, TextTable, tables};
 
 /// Style sheet of all pages, in addition to that of the charts.
@@ -243,11 +244,13 @@ fn warnings(out: &mut String, report: &Report<'_>) {
         *out += "<li>The answers are for different scenarios: their hashes at the end of the \
             page differ.</li>\n";
     }
-    for (warning, labels) in items {
+    for shown in shown_warnings(items.keys().copied()) {
+        let warning = shown.warning;
         let is_of_one = report.answers.len() == 1;
-        let label = escaped(&labels.join(", "));
+        let label = escaped(&items[warning].join(", "));
         let answer_label = if is_of_one { String::new() } else { format!("{label}, ") };
-        let (about, message) = (escaped(&warning.about), with_code_spans(&warning.message));
+        let about = escaped(&warning.about);
+        let message = with_code_spans(&format!("{}{}", warning.message, shown.remark()));
         let _ = writeln!(out, "<li>{answer_label}<code>{about}</code>: {message}</li>");
     }
     *out += "</ul>\n</aside>\n";
