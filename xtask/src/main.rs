@@ -17,7 +17,6 @@ mod process;
 mod release;
 mod soak;
 mod test;
-mod training;
 mod web;
 mod wheel;
 

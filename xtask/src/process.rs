@@ -10,13 +10,6 @@ use anyhow::{Context, ensure};
 /// Environment variable with the commit that `--version --verbose` of the programs shows.
 pub(crate) const COMMIT: &str = "GRIDHAUL_COMMIT";
 
-/// The target of the compiler for this processor, with the C library of GNU.
-pub(crate) const TARGET: &str = if cfg!(target_arch = "aarch64") {
-    "aarch64-unknown-linux-gnu"
-} else {
-    "x86_64-unknown-linux-gnu"
-};
-
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))

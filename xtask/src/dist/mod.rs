@@ -6,6 +6,7 @@ mod check;
 mod deb;
 pub(crate) mod dependencies;
 mod programs;
+mod training;
 mod tree;
 
 use std::path::{Path, PathBuf};

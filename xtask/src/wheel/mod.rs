@@ -8,9 +8,8 @@ use std::{env, fs, iter};
 use anyhow::Context;
 use clap::Args;
 
-use crate::process::{self, COMMIT, TARGET, program, root, target};
+use crate::process::{self, COMMIT, program, root, target};
 use crate::test::Environment;
-use crate::training::{self, Build};
 
 /// Arguments of `wheel`.
 #[derive(Debug, Args)]
@@ -18,10 +17,6 @@ pub(crate) struct Options {
     /// Take this wheel, and build nothing
     #[arg(long, value_name = "FILE")]
     wheel: Option<PathBuf>,
-    /// Compile without counts of a training run: the build takes half the time, and simulations a
-    /// tenth more
-    #[arg(long, conflicts_with = "wheel")]
-    untrained: bool,
     /// Afterwards, run the wheel on the oldest processor and Python that it declares, and in an
     /// empty system (needs qemu-user, python3.11, debootstrap and root)
     #[arg(long)]
@@ -36,14 +31,13 @@ const TAG: &str = "manylinux_2_17";
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let wheel = match &options.wheel {
         Some(wheel) => wheel.clone(),
-        None => build(!options.untrained)?,
+        None => build()?,
     };
     if options.check { check::run(&wheel) } else { Ok(()) }
 }
 
-/// Builds the wheel in `target/wheels`, with the counts of a [training run](training) if `trained`,
-/// and returns its path.
-pub(crate) fn build(trained: bool) -> anyhow::Result<PathBuf> {
+/// Builds the wheel in `target/wheels`, and returns its path.
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let environment = Environment {
         folder: target().join("python-wheel"),
         requirements: root().join("python/requirements-wheel.txt"),
@@ -64,11 +58,6 @@ pub(crate) fn build(trained: bool) -> anyhow::Result<PathBuf> {
     maturin.env("PATH", env::join_paths(own.chain(env::split_paths(&path)))?);
     if let Some(commit) = process::commit() {
         maturin.env(COMMIT, commit);
-    }
-    if trained {
-        let packages = &["gridhaul-py", "gridhaul"];
-        let build = Build { packages, profile: "wheel", target: TARGET, flags: "" };
-        maturin.env("RUSTFLAGS", training::flags(build)?);
     }
     process::run(&mut maturin)?;
     only_file(&wheels)

@@ -7,20 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::process::{self, cargo, output, program, target};
-
-/// How programs are compiled.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Build<'a> {
-    /// The packages, with `gridhaul`. Together they decide the features of crates that they share,
-    /// and so the names of functions.
-    pub packages: &'a [&'a str],
-    /// The profile of cargo.
-    pub profile: &'a str,
-    pub target: &'a str,
-    /// Flags of the compiler.
-    pub flags: &'a str,
-}
+use super::programs::{self, PROFILE, STATIC, TARGET};
+use crate::process::{self, output, program, target};
 
 /// Runs of `gridhaul`: packets of one flow and of many, meters, proxies, aggregators, application
 /// protocols, links with impairments, equations, and a report with series. A few seconds in all.
@@ -71,11 +59,12 @@ const RUNS: [&[&str]; 14] = [
 /// commands need them.
 const CRATES: &str = "gridhaul_(core|sim|model)";
 
-/// Compiles `gridhaul` with counters, runs it, and returns the flags for a build with the counts.
+/// Compiles `gridhaul` with counters, runs it, and returns the file with the counts, for the
+/// compiler's option `profile-use`.
 ///
 /// # Errors
 /// The tool that merges counts is not installed, or a build or a run fails.
-pub(crate) fn flags(build: Build<'_>) -> anyhow::Result<String> {
+pub(super) fn counts() -> anyhow::Result<PathBuf> {
     let merger = merger()?;
     let folder = target().join("training");
     let raw = folder.join("raw");
@@ -83,7 +72,7 @@ pub(crate) fn flags(build: Build<'_>) -> anyhow::Result<String> {
         fs::remove_dir_all(&raw)?;
     }
     fs::create_dir_all(&raw)?;
-    let gridhaul = compile(build, &folder, &raw)?;
+    let gridhaul = compile(&folder, &raw)?;
     for arguments in RUNS {
         let mut run = program(&gridhaul);
         // One thread: the counters of several would lose counts.
@@ -94,24 +83,21 @@ pub(crate) fn flags(build: Build<'_>) -> anyhow::Result<String> {
         let messages = String::from_utf8_lossy(&finished.stderr);
         ensure!(finished.status.success(), "{}: {messages}", arguments.join(" "));
     }
-    let counts = folder.join(format!("{}.profdata", build.profile));
+    let counts = folder.join("counts.profdata");
     let mut merge = program(&merger);
     merge.args(["merge", "--sparse", &format!("--function={CRATES}"), "--output"]).arg(&counts);
     process::run(merge.arg(&raw))?;
-    Ok(format!("{} -C profile-use={}", build.flags, counts.display()))
+    Ok(counts)
 }
 
 /// Compiles `gridhaul` with counters, which its runs write to the folder `raw`.
-fn compile(build: Build<'_>, folder: &Path, raw: &Path) -> anyhow::Result<PathBuf> {
-    let mut compile = cargo();
-    compile.args(["build", "--locked", "--profile", build.profile, "--target", build.target]);
-    compile.args(build.packages.iter().flat_map(|package| ["--package", package]));
-    compile.args(["--bin", "gridhaul"]);
+fn compile(folder: &Path, raw: &Path) -> anyhow::Result<PathBuf> {
+    let flags = format!("{STATIC} -C profile-generate={}", raw.display());
+    let mut compile = programs::compiler(&flags);
     // The objects of other builds would be replaced.
-    compile.env("CARGO_TARGET_DIR", folder);
-    compile.env("RUSTFLAGS", format!("{} -C profile-generate={}", build.flags, raw.display()));
+    compile.args(["--bin", "gridhaul"]).env("CARGO_TARGET_DIR", folder);
     process::run(&mut compile)?;
-    Ok(folder.join(build.target).join(build.profile).join("gridhaul"))
+    Ok(folder.join(TARGET).join(PROFILE).join("gridhaul"))
 }
 
 /// The tool that merges counts, of the same version as the compiler.
