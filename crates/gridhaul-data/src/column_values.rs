@@ -21,8 +21,8 @@ const PART: usize = 1024;
 /// tables have few of them.
 const PARTS_PER_PAGE: usize = 4;
 
-/// Bytes of texts up to which the pages of a column may repeat: far below the limit of a dictionary,
-/// after which the writer would begin another page.
+/// Bytes of texts up to which the pages of a column may repeat: far below the limit of a
+/// dictionary, after which the writer would begin another page.
 const WORDS_MAX: usize = 1 << 16;
 
 /// A column of a file.
@@ -35,11 +35,13 @@ pub(crate) struct FileColumn {
 impl FileColumn {
     /// The columns of a file.
     pub(crate) fn all<W: Write + Send>(file: &SerializedFileWriter<W>) -> Vec<Self> {
-        let of = |descriptor: &ColumnDescPtr| Self {
-            descriptor: descriptor.clone(),
-            properties: file.properties().clone(),
-        };
-        file.schema_descr().columns().iter().map(of).collect()
+        let descriptors = file.schema_descr().columns().iter();
+        descriptors
+            .map(|descriptor| Self {
+                descriptor: descriptor.clone(),
+                properties: file.properties().clone(),
+            })
+            .collect()
     }
 
     /// Writes this column, which is the next one of a row group. A column with one value has it in
@@ -169,8 +171,8 @@ fn write_numbers(
     writer.write_batch(&known, Some(&levels), None).map(drop)
 }
 
-/// The texts of the last part of a column. Most places of the next part have the text that they have
-/// already: it is not copied again.
+/// The texts of the last part of a column. Most places of the next part have the text that they
+/// have already: it is not copied again.
 struct TextPart {
     words: Vec<ByteArray>,
     indices: Vec<u32>,
