@@ -58,6 +58,8 @@ const RUNS: [&[&str]; 14] = [
 /// compiler would take functions that have not run for rare ones, although other programs or
 /// commands need them.
 const CRATES: &str = "gridhaul_(core|sim|model)";
+/// Functions in these crates that depend on random hashes as well.
+const HASH_TABLES: &str = "hashbrown|indexmap";
 
 /// Compiles `gridhaul` with counters, runs it, and returns the file with the counts, for the
 /// compiler's option `profile-use`.
@@ -78,6 +80,8 @@ pub(super) fn counts() -> anyhow::Result<PathBuf> {
         // One thread: the counters of several would lose counts.
         run.arg("run").args(arguments).args(["--quiet", "--json", "--threads", "1", "--force"]);
         run.arg("--out").arg(folder.join("answer"));
+        // A file for each process, since the addresses in them are random.
+        run.env("LLVM_PROFILE_FILE", raw.join("%p.profraw"));
         // Of its messages, only those of a failure are of interest.
         let finished = run.output().context("cannot start the program with counters")?;
         let messages = String::from_utf8_lossy(&finished.stderr);
@@ -85,7 +89,8 @@ pub(super) fn counts() -> anyhow::Result<PathBuf> {
     }
     let counts = folder.join("counts.profdata");
     let mut merge = program(&merger);
-    merge.args(["merge", "--sparse", &format!("--function={CRATES}"), "--output"]).arg(&counts);
+    merge.args(["merge", "--sparse", &format!("--function={CRATES}")]);
+    merge.arg(format!("--no-function={HASH_TABLES}")).arg("--output").arg(&counts);
     process::run(merge.arg(&raw))?;
     Ok(counts)
 }
