@@ -60,7 +60,7 @@ load = "external"
 """
 
 
-def long(seconds: int = 100_000) -> gridhaul.Scenario:
+def long(seconds: int = 10_000_000) -> gridhaul.Scenario:
     """Return a scenario whose run takes minutes."""
     return gridhaul.Scenario.from_toml(DOWNLOAD.replace("2 s", f"{seconds} s"))
 
