@@ -58,6 +58,7 @@ const RUNS: [&[&str]; 14] = [
 /// compiler would take functions that have not run for rare ones, although other programs or
 /// commands need them.
 const CRATES: &str = "gridhaul_(core|sim|model)";
+
 /// Functions in these crates that depend on random hashes as well.
 const HASH_TABLES: &str = "hashbrown|indexmap";
 
