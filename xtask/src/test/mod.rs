@@ -10,6 +10,7 @@ mod licences;
 mod module;
 mod ns2;
 mod python;
+mod suite;
 mod suites;
 mod tools;
 
