@@ -89,12 +89,13 @@ impl Receiver {
         let is_common = start == self.next
             && start < end
             && self.out_of_order.is_none()
-            && matches!(self.application, ReadingApplication::ReadsAtOnce)
+            && self.application != ReadingApplication::Confirms
             && !(self.finished || flags.has(Flags::FIN));
         if !is_common {
             return self.handle_data_general(now, start, end, flags, params);
         }
         self.next = end;
+        self.note_unread(end - start);
         let is_read = self.note_push(flags, params);
         self.schedule_ack(now, is_read, params);
         true
@@ -154,14 +155,20 @@ impl Receiver {
             self.absorb();
         }
         assert!(self.next > before, "data in order advances the acknowledgement");
-        if self.application != ReadingApplication::ReadsAtOnce {
-            let received = u32::try_from(self.next - before).unwrap_or(u32::MAX);
-            self.unread = self.unread.saturating_add(received);
-        }
+        self.note_unread(self.next - before);
         let is_read = self.note_push(flags, params);
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
         self.schedule_ack(now, filled || fin || is_read, params);
         true
+    }
+
+    /// `bytes` have arrived, which the application reads or confirms later unless it reads at once.
+    #[inline]
+    fn note_unread(&mut self, bytes: u64) {
+        if self.application != ReadingApplication::ReadsAtOnce {
+            let received = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.unread = self.unread.saturating_add(received);
+        }
     }
 
     /// Notes SYN at position 0.
@@ -341,13 +348,21 @@ impl Receiver {
     /// that it acknowledges, and the window that it offers.
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Instant, params: &StackParams) -> (u64, u32) {
-        if !matches!(self.application, ReadingApplication::ReadsAtOnce) {
-            let acknowledged = self.acknowledged();
-            self.on_ack_sent(now, params);
-            return (acknowledged, self.offer(acknowledged, params));
+        let mut begin = self.next.max(1);
+        match &mut self.application {
+            // Nothing is unread.
+            ReadingApplication::ReadsAtOnce => {}
+            ReadingApplication::ReadsOnDemand { pushed } => {
+                *pushed = false;
+                begin -= u64::from(self.unread);
+            }
+            ReadingApplication::Confirms => {
+                let acknowledged = self.acknowledged();
+                self.on_ack_sent(now, params);
+                return (acknowledged, self.offer(acknowledged, params));
+            }
         }
-        // Nothing is unread.
-        self.offered = self.edge_from(self.next.max(1), params);
+        self.offered = self.edge_from(begin, params);
         self.stop_ack_timer(now);
         self.unacknowledged = 0;
         (self.next, self.offer(self.next, params))
