@@ -213,7 +213,7 @@ impl Coupling {
     /// Polls a connection for a segment. After its last one, the next connection is polled.
     #[inline(always)]
     fn poll_connection(&mut self, now: Instant, to: Side, outgoing: &mut Outgoing) -> bool {
-        if self.connection(to).has_nothing_to_send(now) {
+        if self.connections[to.index()].ends_event_without_segment(now) {
             self.next_poll = NextPoll::after(to);
             return false;
         }

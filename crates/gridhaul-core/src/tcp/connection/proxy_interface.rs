@@ -58,11 +58,14 @@ impl Connection {
         self.receiver.request_ack();
     }
 
-    /// Whether a poll would return nothing: no data was written, and no acknowledgement is due.
-    /// False where that is not known.
+    /// Whether a poll would return nothing: all data is sent, none is lost, and no acknowledgement
+    /// is due. The effects of the poll then have taken place, in fewer steps. False, without
+    /// effect, where that is not known.
     #[inline]
-    pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
-        self.may_send() && self.sender().is_none() && !self.receiver.ack_due(now)
+    pub(crate) fn ends_event_without_segment(&mut self, now: Instant) -> bool {
+        self.may_send()
+            && !self.receiver.ack_due(now)
+            && self.sending.ends_event_when_all_sent(now, &self.params)
     }
 
     /// A probe of keep-alive: an empty segment before the data that is sent next, which the peer
@@ -206,6 +209,54 @@ mod tests {
         }
         // The timer doubles with each expiration, up to the round trip of 60 ms.
         assert_eq!(waits, [40, 60, 60, 60, 60, 60]);
+    }
+
+    /// A connection that has sent a segment of each of these sizes, of which the first is
+    /// acknowledged, and the time of the acknowledgement. The timer that it restarts is not set.
+    fn acknowledged_once(sizes: &[u64]) -> (Connection, Instant) {
+        let stack = Stack { profile: Profile::Linux, nagle: Some(false), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let mut sender = Connection::established(Arc::clone(&params), 3, &params, 7);
+        let sent: Vec<_> = sizes
+            .iter()
+            .map(|&bytes| {
+                sender.write(bytes);
+                sender.poll_transmit(Instant::ZERO).unwrap()
+            })
+            .collect();
+        let now = Instant::ZERO + Duration::from_millis(30);
+        let (ack, flags) = (sent[0].seq.wrapping_add(sent[0].len), Flags::ACK);
+        let seq = sender.acknowledgement_number();
+        let answer = Segment { seq, ack, flags, window: sent[0].window, ..Segment::default() };
+        sender.handle_segment(now, &answer);
+        (sender, now)
+    }
+
+    #[test]
+    fn an_event_without_segment_ends_as_with_a_poll() {
+        let (mut polled, now) = acknowledged_once(&[500, 700]);
+        let mut ended = polled.clone();
+        assert_eq!(polled.next_deadline(), now, "the timer is not set");
+        assert_eq!(polled.poll_transmit(now), None);
+        assert!(ended.ends_event_without_segment(now));
+        assert!(ended.next_deadline() > now);
+        assert_eq!(format!("{ended:?}"), format!("{polled:?}"));
+    }
+
+    #[test]
+    fn only_a_poll_ends_an_event_with_data_or_a_due_acknowledgement() {
+        for writes in [true, false] {
+            let (mut connection, now) = acknowledged_once(&[500, 700]);
+            if writes {
+                connection.write(100);
+            } else {
+                connection.request_ack();
+            }
+            let before = format!("{connection:?}");
+            assert!(!connection.ends_event_without_segment(now));
+            assert_eq!(format!("{connection:?}"), before, "no effect");
+            assert!(connection.poll_transmit(now).is_some());
+        }
     }
 
     /// RFC 9293, 3.10.7.4: SND.WL1 starts with the sequence number of the peer's SYN. If it started

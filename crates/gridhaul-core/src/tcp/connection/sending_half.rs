@@ -207,6 +207,15 @@ impl SendingHalf {
         }
     }
 
+    /// See [`Sender::ends_event_when_all_sent`]; no data is written in the reduced state.
+    #[inline]
+    pub(super) fn ends_event_when_all_sent(&mut self, now: Instant, params: &StackParams) -> bool {
+        match self {
+            Self::Full(sender) => sender.ends_event_when_all_sent(now, params),
+            Self::Idle(_) => true,
+        }
+    }
+
     /// SYN, if it is to be retransmitted. A sender in the reduced state has nothing to retransmit.
     pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {

@@ -26,6 +26,21 @@ impl Sender {
         self.poll_general(now, params)
     }
 
+    /// Whether [`Self::poll_range`] would return nothing because all written data is sent and none
+    /// is lost. Its effects then have taken place: the timer that an acknowledgement has restarted
+    /// is set. Otherwise nothing has changed.
+    #[inline]
+    pub(crate) fn ends_event_when_all_sent(&mut self, now: Instant, params: &StackParams) -> bool {
+        let is_all_sent = self.next >= self.end()
+            && self.queue.lost_bytes() == 0
+            && self.tail_loss_probe != TailLossProbe::Due
+            && !self.flags.has(Flag::Closing);
+        if is_all_sent {
+            self.complete_restart(now, params);
+        }
+        is_all_sent
+    }
+
     /// Whether polls between two events have no effect but that of the first one, whatever time has
     /// passed: neither pacing nor the validation of the congestion window depends on it.
     #[inline]
