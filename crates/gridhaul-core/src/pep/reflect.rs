@@ -34,6 +34,7 @@ impl Relay for Coupling {
         self.connection_mut(to).request_ack();
     }
 
+    #[inline(always)]
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.handle_segment(now, from, segment);
     }

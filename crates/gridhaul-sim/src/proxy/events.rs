@@ -66,6 +66,7 @@ impl Context<'_> {
     }
 
     /// A timer of a proxy has expired, or a crash begins or ends.
+    #[inline(never)]
     pub(crate) fn on_timeout(&mut self, now: Instant, index: u32) {
         let instance = &mut self.proxies.instances[index as usize];
         if instance.crashes.last().is_some_and(|crash| crash.0 <= now) {
@@ -82,7 +83,7 @@ impl Context<'_> {
 
     /// Transmits the segments that a proxy has ready. `sent` is the time at which the segment just
     /// accepted was sent. Returns whether a data segment was forwarded unchanged.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
         let Self { proxies, net, counters } = self;
         let instance = &mut proxies.instances[index as usize];

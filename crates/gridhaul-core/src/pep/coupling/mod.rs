@@ -87,8 +87,7 @@ struct Direction {
     fin_acknowledged: bool,
     /// Window that was offered in the last segment.
     offered: u32,
-    /// Set while data sent to this side is unacknowledged.
-    unanswered: Option<Unanswered>,
+    unanswered: Unanswered,
 }
 
 impl Direction {
@@ -98,7 +97,7 @@ impl Direction {
         fin_transferred: false,
         fin_acknowledged: false,
         offered: u32::MAX,
-        unanswered: None,
+        unanswered: Unanswered::NOTHING,
     };
 }
 
@@ -158,6 +157,7 @@ impl Coupling {
     }
 
     /// [`Self::exceeds_r2`] is valid again after [`Self::poll_transmit`] has returned `None`.
+    #[inline(always)]
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.connections[from.index()].handle_segment(now, segment);
         if let Some(coupling) = &mut self.aborted {
@@ -167,7 +167,7 @@ impl Coupling {
             self.next_poll = NextPoll::Client;
             return;
         }
-        self.directions[from.index()].unanswered = None;
+        self.directions[from.index()].unanswered = Unanswered::NOTHING;
         // The segment carries data of this side, and acknowledges data of the other side.
         self.transfer_data(from);
         self.release_acknowledged(now, from.other());
@@ -179,6 +179,7 @@ impl Coupling {
         self.poll_into(now, &mut outgoing).then_some(outgoing)
     }
 
+    #[inline(always)]
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -269,11 +270,7 @@ impl Coupling {
         } else {
             connection.next_deadline()
         };
-        match self.directions[side.index()].unanswered {
-            // Otherwise R2 cannot be reached before the next timeout of the connection.
-            Some(Unanswered { until, remaining: 0 }) => own.min(until),
-            _ => own,
-        }
+        own.min(self.directions[side.index()].unanswered.reached_at())
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -283,10 +280,8 @@ impl Coupling {
             }
             let connection = &mut self.connections[side.index()];
             if connection.state() != State::Closed && connection.next_deadline() <= now {
-                if let Some(unanswered) = &mut self.directions[side.index()].unanswered
-                    && connection.is_timing_out(now)
-                {
-                    unanswered.remaining = unanswered.remaining.saturating_sub(1);
+                if connection.is_timing_out(now) {
+                    self.directions[side.index()].unanswered.on_timeout();
                 }
                 connection.handle_timeout(now);
             }
@@ -305,7 +300,9 @@ impl Coupling {
             let withholds_ack = self.withholds_fin_ack(side);
             self.connections[side.index()].abort(withholds_ack);
         }
-        self.directions.iter_mut().for_each(|direction| direction.unanswered = None);
+        for direction in &mut self.directions {
+            direction.unanswered = Unanswered::NOTHING;
+        }
     }
 
     /// The payload of a segment that would be accepted: sequence number and length.
@@ -321,6 +318,7 @@ impl Coupling {
 
     /// Called after each event: resets the other connection if one has failed, and requests window
     /// updates.
+    #[inline(always)]
     fn propagate(&mut self, now: Instant) {
         self.next_poll = NextPoll::Client;
         let is_closed = |connection: &Connection| connection.state() == State::Closed;
@@ -328,7 +326,11 @@ impl Coupling {
             self.abort();
             return;
         }
-        Side::BOTH.into_iter().for_each(|side| self.update_window(side));
+        for side in Side::BOTH {
+            if self.may_have_opened(side) {
+                self.update_window(side);
+            }
+        }
     }
 
     /// Whether all closed connections were closed by FIN, so that the other direction continues.

@@ -25,28 +25,57 @@ struct RetransmissionLimit {
     retransmissions: u32,
 }
 
-/// Data or SYN for which a side owes an acknowledgement. Packed, so that the tag of the option
-/// costs four bytes of a direction instead of eight and four of padding.
+/// Data or SYN for which a side may owe an acknowledgement. An [`Option`] would need a tag, and the
+/// value is read after each event.
 #[derive(Debug, Clone, Copy)]
-#[repr(Rust, packed(4))]
 pub(super) struct Unanswered {
     /// End of the time limit.
-    pub(super) until: Instant,
-    /// Expirations of the retransmission timer that are left before the limit is reached.
-    pub(super) remaining: u32,
+    until: Instant,
+    /// Expirations of the retransmission timer that are left before the limit is reached;
+    /// [`NOTHING_OWED`] without such data.
+    remaining: u32,
+}
+
+const NOTHING_OWED: u32 = u32::MAX;
+
+impl Unanswered {
+    /// The side owes nothing.
+    pub(super) const NOTHING: Self = Self { until: Instant::NEVER, remaining: NOTHING_OWED };
+
+    /// The side owes an acknowledgement from `now` on.
+    fn begin(now: Instant, limit: RetransmissionLimit) -> Self {
+        // The timer expires once more after the last permitted retransmission.
+        Self { until: now + limit.time, remaining: limit.retransmissions + 1 }
+    }
+
+    const fn is_owed(self) -> bool {
+        self.remaining != NOTHING_OWED
+    }
+
+    /// The retransmission timer has expired.
+    pub(super) const fn on_timeout(&mut self) {
+        if self.is_owed() {
+            self.remaining = self.remaining.saturating_sub(1);
+        }
+    }
+
+    /// When R2 is reached. Before the last permitted retransmission this cannot happen until the
+    /// next timeout of the connection.
+    #[inline]
+    pub(super) const fn reached_at(self) -> Instant {
+        if self.remaining == 0 { self.until } else { Instant::NEVER }
+    }
 }
 
 impl Coupling {
     /// Whether a side has not answered within R2 (RFC 1122, section 4.2.3.5).
     pub(in crate::pep) fn exceeds_r2(&self, now: Instant) -> bool {
-        let unanswered = self.directions.iter().filter_map(|direction| direction.unanswered);
-        let mut expired = unanswered.filter(|unanswered| unanswered.remaining == 0);
-        expired.any(|Unanswered { until, .. }| until <= now)
+        self.directions.iter().any(|direction| direction.unanswered.reached_at() <= now)
     }
 
     /// Updates which sides owe an acknowledgement. A side that acknowledges without accepting data,
     /// because its window is closed, does answer (RFC 1122, section 4.2.2.17).
-    #[inline]
+    #[inline(always)]
     pub(super) fn update_unanswered(&mut self, now: Instant) {
         for side in Side::BOTH {
             let connection = self.connection(side);
@@ -59,13 +88,11 @@ impl Coupling {
                 && (has_unacknowledged || source.fin_transferred && !connection.fin_acknowledged());
             let direction = &mut self.directions[side.index()];
             if !owes {
-                direction.unanswered = None;
-            } else if direction.unanswered.is_none() {
+                direction.unanswered = Unanswered::NOTHING;
+            } else if !direction.unanswered.is_owed() {
                 // Nothing was received from this side if not even SYN is acknowledged.
                 let limit = if una == 0 { R2_SYN } else { R2 };
-                // The timer expires once more after the last permitted retransmission.
-                let remaining = limit.retransmissions + 1;
-                direction.unanswered = Some(Unanswered { until: now + limit.time, remaining });
+                direction.unanswered = Unanswered::begin(now, limit);
             }
         }
     }

@@ -21,22 +21,27 @@ impl Coupling {
         }
     }
 
-    /// Requests a window update for a side whose window has opened: by one segment after less than
-    /// one segment, or by half of the buffer (RFC 9293, section 3.8.6.2.2).
-    #[inline]
-    pub(super) fn update_window(&mut self, side: Side) {
+    /// Whether the free buffer space permits a window update ([`Self::update_window`]). Most events
+    /// free too little for one, whatever the window is.
+    #[inline(always)]
+    pub(super) fn may_have_opened(&self, side: Side) -> bool {
         let offered = self.directions[side.index()].offered;
         let connection = self.connection(side);
         let params = connection.params();
         let half = params.receive_window / 2;
-        let step = params.mss.min(half);
-        let is_draining = self.stated_before_drain.is_some();
         let most = connection.receiver().window_limit(params);
+        let is_draining = self.stated_before_drain.is_some();
         debug_assert!(is_draining || self.window(side) <= most, "the buffer limits the window");
-        if offered >= step && most < offered.saturating_add(half) && !is_draining {
-            // Most events free too little space for an update, whatever the window is.
-            return;
-        }
+        offered < params.mss.min(half) || most >= offered.saturating_add(half) || is_draining
+    }
+
+    /// Requests a window update for a side whose window has opened: by one segment after less than
+    /// one segment, or by half of the buffer (RFC 9293, section 3.8.6.2.2).
+    pub(super) fn update_window(&mut self, side: Side) {
+        let offered = self.directions[side.index()].offered;
+        let params = self.connection(side).params();
+        let half = params.receive_window / 2;
+        let step = params.mss.min(half);
         let window = self.window(side);
         if window <= offered {
             return;

@@ -203,6 +203,13 @@ impl<R: Relay> Transparent<R> {
         next
     }
 
+    #[inline(never)]
+    fn transmit_forwarded(&mut self, send: &mut dyn FnMut(&Outgoing)) {
+        while let Some(outgoing) = self.pop_forwarded() {
+            send(&outgoing);
+        }
+    }
+
     fn reset_both(&mut self) {
         match &mut self.phase {
             Phase::Engaged(engaged) => engaged.relay.abort(),
@@ -262,8 +269,8 @@ impl<R: Relay> Proxy for Transparent<R> {
     }
 
     fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(&Outgoing)) -> (Instant, u64) {
-        while let Some(outgoing) = self.pop_forwarded() {
-            send(&outgoing);
+        if self.queue.is_some() {
+            self.transmit_forwarded(send);
         }
         match &mut self.phase {
             Phase::Forwarding(_) => (Instant::NEVER, 0),

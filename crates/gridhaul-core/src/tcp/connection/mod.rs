@@ -272,7 +272,7 @@ impl Connection {
     }
 
     /// Time of the next call of [`Self::handle_timeout`].
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let deadline = self.sending.next_deadline().min(self.receiver.ack_deadline());
