@@ -106,6 +106,35 @@ impl Extremes {
         }
     }
 
+    /// Adds the points of some rows, as [`add`](Self::add) does one after the other.
+    pub(crate) fn extend(&mut self, rows: &[u32], times: &[f64], values: &[f64]) {
+        let Some(&last) = rows.last() else { return };
+        let (mut low, mut high) = (self.low.1.y, self.high.1.y);
+        let (mut lowest, mut highest) = (None, None);
+        for (at, &row) in rows.iter().enumerate() {
+            let value = values[row as usize];
+            if value < low {
+                low = value;
+                lowest = Some(at);
+            } else if value > high {
+                high = value;
+                highest = Some(at);
+            }
+        }
+        let position = |row: u32| Position { x: times[row as usize], y: values[row as usize] };
+        let before = self.last.0 + 1;
+        if let Some(at) = lowest {
+            self.low = (before + at, position(rows[at]));
+        }
+        if let Some(at) = highest {
+            self.high = (before + at, position(rows[at]));
+        }
+        self.last = (before + rows.len() - 1, position(last));
+    }
+
+    /// Largest number of [`points`](Self::points).
+    pub(crate) const POINTS_MAX: usize = 4;
+
     /// At most four points, in the order in which they were added.
     pub(crate) fn points(&self) -> impl Iterator<Item = Position> {
         let Self { first, low, high, last } = *self;

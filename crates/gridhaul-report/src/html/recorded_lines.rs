@@ -6,9 +6,8 @@ use std::ops::Range;
 
 use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
 
-use super::thinned_points::ThinnedPoints;
+use super::thinned_points::{Span, ThinnedPoints};
 use crate::chart::DataPoint;
-use crate::chart::decimate::Position;
 
 /// A line of a quantity.
 pub(super) struct RecordedLine {
@@ -37,11 +36,11 @@ pub(super) fn recorded_lines(
         lines.assign(keys, rows.len());
         let mut columns = columns.into_iter().map(numbers);
         let Some(times) = columns.next() else { break };
-        for (quantity, values) in columns.enumerate() {
-            for line in &mut lines.lines {
-                let rows = line.rows.iter().map(|&row| row as usize);
-                let points = rows.map(|row| Position { x: times[row], y: values[row] });
-                line.points[quantity].extend(points);
+        let values: Vec<Vec<f64>> = columns.collect();
+        for KeyedLine { points, rows, .. } in &mut lines.lines {
+            let spans = lines.bucket.map(|width| Span::all(rows, &times, width));
+            for (points, values) in points.iter_mut().zip(&values) {
+                points.extend(spans.as_deref(), rows, &times, values);
             }
         }
     }
@@ -113,7 +112,7 @@ impl LinesByKey {
         let key: Vec<u64> = keys.iter().map(|codes| codes[row]).collect();
         let line = *self.index.entry(key.clone()).or_insert(self.lines.len());
         if line == self.lines.len() {
-            let points = (0..self.quantities).map(|_| ThinnedPoints::new(self.bucket)).collect();
+            let points = (0..self.quantities).map(|_| ThinnedPoints::default()).collect();
             self.lines.push(KeyedLine { key, points, rows: Vec::new(), next: line });
         }
         self.lines[self.last].next = line;

@@ -1,41 +1,72 @@
 //! Points of a long line, thinned out while they are read.
 
+use std::ops::Range;
+
 use crate::chart::DataPoint;
 use crate::chart::decimate::{Extremes, Position};
 
 /// The points of a line: all, or those of each bucket of time that determine its look.
+#[derive(Default)]
 pub(super) struct ThinnedPoints {
-    bucket: Option<f64>,
     points: Vec<DataPoint>,
     /// Numbers of the buckets, in order, with their extremes.
     buckets: Vec<(u64, Extremes)>,
 }
 
-impl ThinnedPoints {
-    pub(super) const fn new(bucket: Option<f64>) -> Self {
-        Self { bucket, points: Vec::new(), buckets: Vec::new() }
-    }
+/// Consecutive points of a line in the same bucket of time.
+pub(super) struct Span {
+    bucket: u64,
+    points: Range<usize>,
+}
 
-    /// Adds points in any order.
-    pub(super) fn extend(&mut self, mut points: impl Iterator<Item = Position>) {
-        let mut next = points.next();
-        while let Some(point) = next {
-            next = points.next();
-            // A value that is not known is a gap, which stays.
-            let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
-                self.points.push(DataPoint { x: point.x, y: point.y, ci95: None });
+impl Span {
+    /// Divides the points of a line by the buckets of their times. Most points follow in the order
+    /// of time, so that a bucket is found once for several points; and once for all quantities.
+    pub(super) fn all(rows: &[u32], times: &[f64], width: f64) -> Vec<Self> {
+        let mut spans = Vec::new();
+        let mut start = 0;
+        while let Some(&first) = rows.get(start) {
+            let bucket = (times[first as usize] / width) as u64;
+            let within = bucket as f64 * width..(bucket + 1) as f64 * width;
+            let others = rows[start + 1..].iter();
+            let same = others.take_while(|&&row| within.contains(&times[row as usize])).count();
+            let end = start + 1 + same;
+            spans.push(Self { bucket, points: start..end });
+            start = end;
+        }
+        spans
+    }
+}
+
+impl ThinnedPoints {
+    /// Adds the points of some rows; without `spans`, all of them are kept.
+    pub(super) fn extend(
+        &mut self,
+        spans: Option<&[Span]>,
+        rows: &[u32],
+        times: &[f64],
+        values: &[f64],
+    ) {
+        let position = |row: &u32| Position { x: times[*row as usize], y: values[*row as usize] };
+        let Some(spans) = spans else {
+            self.points.extend(rows.iter().map(position).map(point));
+            return;
+        };
+        let is_complete = values.iter().fold(true, |all, value| all & value.is_finite());
+        for Span { bucket, points } in spans {
+            let rows = &rows[points.clone()];
+            if is_complete {
+                let first = position(&rows[0]);
+                self.add(*bucket, first).extend(&rows[1..], times, values);
                 continue;
-            };
-            let number = (point.x / bucket) as u64;
-            let extremes = self.add(number, point);
-            // Most points follow in the order of time.
-            let times = number as f64 * bucket..(number + 1) as f64 * bucket;
-            while let Some(point) = next
-                && times.contains(&point.x)
-                && point.y.is_finite()
-            {
-                extremes.add(point);
-                next = points.next();
+            }
+            for position in rows.iter().map(position) {
+                // A value that is not known is a gap, which stays.
+                if position.y.is_finite() {
+                    self.add(*bucket, position);
+                } else {
+                    self.points.push(point(position));
+                }
             }
         }
     }
@@ -58,9 +89,10 @@ impl ThinnedPoints {
     /// The points in the order of time: messages are recorded in the order of arrival, with the
     /// time of their submission.
     pub(super) fn finish(self) -> Vec<DataPoint> {
-        let Self { mut points, buckets, .. } = self;
+        let Self { mut points, buckets } = self;
+        points.reserve(buckets.len() * Extremes::POINTS_MAX);
         for (_, bucket) in &buckets {
-            points.extend(bucket.points().map(|Position { x, y }| DataPoint { x, y, ci95: None }));
+            points.extend(bucket.points().map(point));
         }
         if !points.is_sorted_by(|a, b| a.x.total_cmp(&b.x).is_le()) {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -69,18 +101,43 @@ impl ThinnedPoints {
     }
 }
 
+const fn point(Position { x, y }: Position) -> DataPoint {
+    DataPoint { x, y, ci95: None }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn thinned(times: &[f64], values: &[f64]) -> Vec<DataPoint> {
+        let rows: Vec<u32> = (0..times.len() as u32).collect();
+        let mut points = ThinnedPoints::default();
+        points.extend(Some(&Span::all(&rows, times, 1.0)), &rows, times, values);
+        points.finish()
+    }
+
     #[test]
     fn a_bucket_that_is_entered_again_keeps_its_extremes() {
-        let mut points = ThinnedPoints::new(Some(1.0));
         // Messages are recorded in the order of arrival. (0.25, 6.0) is no extreme.
-        let recorded =
-            [(0.1, 5.0), (1.1, 1.0), (0.2, 9.0), (0.25, 6.0), (1.2, 2.0), (0.3, 1.0), (0.4, 4.0)];
-        points.extend(recorded.into_iter().map(|(x, y)| Position { x, y }));
-        let kept: Vec<_> = points.finish().into_iter().map(|point| (point.x, point.y)).collect();
+        let times = [0.1, 1.1, 0.2, 0.25, 1.2, 0.3, 0.4];
+        let points = thinned(&times, &[5.0, 1.0, 9.0, 6.0, 2.0, 1.0, 4.0]);
+        let kept: Vec<_> = points.iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(kept, [(0.1, 5.0), (0.2, 9.0), (0.3, 1.0), (0.4, 4.0), (1.1, 1.0), (1.2, 2.0)]);
+    }
+
+    #[test]
+    fn points_between_gaps_are_those_of_a_bucket_without_gaps() {
+        let time = |row: u32| f64::from(row) / 10.0;
+        let times: Vec<f64> = (0..100).map(time).collect();
+        let values: Vec<f64> = (0..100).map(|row| f64::from(row * 37 % 11)).collect();
+        let mut with_gaps = (times.clone(), values.clone());
+        for row in [0, 15, 16, 99] {
+            with_gaps.0.insert(row, time(row as u32));
+            with_gaps.1.insert(row, f64::NAN);
+        }
+        let mut kept = thinned(&with_gaps.0, &with_gaps.1);
+        assert_eq!(kept.iter().filter(|point| point.y.is_nan()).count(), 4);
+        kept.retain(|point| !point.y.is_nan());
+        assert_eq!(kept, thinned(&times, &values));
     }
 }
