@@ -347,8 +347,7 @@ impl Series {
             self.rows.read_at((start * width) as u64, chunk)?;
             let (words, _) = chunk.as_chunks::<WORD>();
             for (index, column) in indices.iter().zip(&mut columns) {
-                let rows = words.chunks_exact(width / WORD);
-                column.extend(rows.map(|row| u64::from_le_bytes(row[*index])));
+                append_column(column, words, width / WORD, *index);
             }
         }
         Ok(columns)
@@ -357,6 +356,27 @@ impl Series {
     const fn row_bytes(&self) -> usize {
         (self.columns.len() + self.has_members as usize) * WORD
     }
+}
+
+/// Appends the word with an index in each row.
+fn append_column(column: &mut Vec<u64>, words: &[[u8; WORD]], row_words: usize, index: usize) {
+    match row_words {
+        // The rows of the tables of the simulator: with a fixed number of words, a value takes less
+        // than half of the instructions.
+        3 => append_of_rows::<3>(column, words, index),
+        4 => append_of_rows::<4>(column, words, index),
+        5 => append_of_rows::<5>(column, words, index),
+        7 => append_of_rows::<7>(column, words, index),
+        _ => {
+            let rows = words.chunks_exact(row_words);
+            column.extend(rows.map(|row| u64::from_le_bytes(row[index])));
+        }
+    }
+}
+
+fn append_of_rows<const N: usize>(column: &mut Vec<u64>, words: &[[u8; WORD]], index: usize) {
+    let (rows, _) = words.as_chunks::<N>();
+    column.extend(rows.iter().map(|row| u64::from_le_bytes(row[index])));
 }
 
 /// Bytes of a stored value.
@@ -402,6 +422,27 @@ impl ColumnData {
             Self::Real(values) => values[row].to_bits(),
             Self::Whole(values) => values[row],
             Self::Text { rows, .. } => u64::from(rows[row]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_each_width_have_their_words() {
+        for width in 1..10 {
+            let value = |column: usize, row: usize| (100 * row + column) as u64;
+            let columns = (0..width).map(|column| Column {
+                name: column.to_string(),
+                data: ColumnData::Whole((0..50).map(|row| value(column, row)).collect()),
+            });
+            let series = Series::from_columns("table", columns.collect());
+            for column in 0..width {
+                let expected = (3..47).map(|row| value(column, row)).collect();
+                assert_eq!(series.values(column, 3..47).unwrap(), ColumnData::Whole(expected));
+            }
         }
     }
 }
