@@ -148,15 +148,29 @@ pub(super) fn with_settings(command: &mut Command) -> &mut Command {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::{Tests, suites};
 
     #[test]
     fn only_test_executables_are_suites() {
-        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"cli"},"profile":{"test":true},"executable":"/t/cli-1"}
-{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"a"},"profile":{"test":false},"executable":"/t/a"}
-{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"a"},"profile":{"test":true},"executable":null}
-{"reason":"build-finished","success":true}"#;
-        let found = suites(messages).expect("messages of cargo");
+        let artifact = |name: &str, is_test: bool, executable: Option<&str>| {
+            let message = json!({
+                "reason": "compiler-artifact",
+                "manifest_path": "/a/Cargo.toml",
+                "target": { "name": name },
+                "profile": { "test": is_test },
+                "executable": executable,
+            });
+            message.to_string()
+        };
+        let messages = [
+            artifact("cli", true, Some("/t/cli-1")),
+            artifact("a", false, Some("/t/a")),
+            artifact("a", true, None),
+            json!({ "reason": "build-finished", "success": true }).to_string(),
+        ];
+        let found = suites(&messages.join("\n")).expect("messages of cargo");
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a, cli"]);
         assert!(suites("no message").is_err());
     }

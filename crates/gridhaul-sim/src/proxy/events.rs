@@ -65,7 +65,8 @@ impl Context<'_> {
         }
     }
 
-    /// A timer of a proxy has expired, or a crash begins or ends.
+    /// A timer of a proxy has expired, or a crash begins or ends. Not part of the event loop, where
+    /// it would be between the steps of segments, which are far more frequent.
     #[inline(never)]
     pub(crate) fn on_timeout(&mut self, now: Instant, index: u32) {
         let instance = &mut self.proxies.instances[index as usize];

@@ -203,6 +203,8 @@ impl<R: Relay> Transparent<R> {
         next
     }
 
+    /// Sends segments that pass the proxy unchanged. A function of its own, because they are rare
+    /// once the proxy takes part, and every event would be longer by it.
     #[inline(never)]
     fn transmit_forwarded(&mut self, send: &mut dyn FnMut(&Outgoing)) {
         while let Some(outgoing) = self.pop_forwarded() {
