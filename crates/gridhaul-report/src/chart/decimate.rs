@@ -109,27 +109,27 @@ impl Extremes {
     /// Adds the points of some rows, as [`add`](Self::add) does one after the other.
     pub(crate) fn extend(&mut self, rows: &[u32], times: &[f64], values: &[f64]) {
         let Some(&last) = rows.last() else { return };
+        let position = |at: usize| {
+            let row = rows[at] as usize;
+            (self.last.0 + 1 + at, Position { x: times[row], y: values[row] })
+        };
+        // Comparisons without branches, since values rise and fall: the places of the extremes are
+        // searched afterwards, and only if there are new ones.
         let (mut low, mut high) = (self.low.1.y, self.high.1.y);
-        let (mut lowest, mut highest) = (None, None);
-        for (at, &row) in rows.iter().enumerate() {
+        for &row in rows {
             let value = values[row as usize];
-            if value < low {
-                low = value;
-                lowest = Some(at);
-            } else if value > high {
-                high = value;
-                highest = Some(at);
-            }
+            low = if value < low { value } else { low };
+            high = if value > high { value } else { high };
         }
-        let position = |row: u32| Position { x: times[row as usize], y: values[row as usize] };
-        let before = self.last.0 + 1;
-        if let Some(at) = lowest {
-            self.low = (before + at, position(rows[at]));
-        }
-        if let Some(at) = highest {
-            self.high = (before + at, position(rows[at]));
-        }
-        self.last = (before + rows.len() - 1, position(last));
+        let first = |extreme: f64| rows.iter().position(|&row| values[row as usize] == extreme);
+        let lowest = if low < self.low.1.y { first(low).map(position) } else { None };
+        let highest = if high > self.high.1.y { first(high).map(position) } else { None };
+        self.low = lowest.unwrap_or(self.low);
+        self.high = highest.unwrap_or(self.high);
+        self.last = (
+            self.last.0 + rows.len(),
+            Position { x: times[last as usize], y: values[last as usize] },
+        );
     }
 
     /// Largest number of [`points`](Self::points).

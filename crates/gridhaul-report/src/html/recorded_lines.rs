@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
 
-use super::thinned_points::{Span, ThinnedPoints};
+use super::thinned_points::{Span, ThinnedPoints, Times, Values};
 use crate::chart::DataPoint;
 
 /// A line of a quantity.
@@ -35,12 +35,16 @@ pub(super) fn recorded_lines(
         let keys = columns.split_off(1 + found).into_iter().map(codes).collect::<Vec<_>>();
         lines.assign(keys, rows.len());
         let mut columns = columns.into_iter().map(numbers);
-        let Some(times) = columns.next() else { break };
-        let values: Vec<Vec<f64>> = columns.collect();
-        for KeyedLine { points, rows, .. } in &mut lines.lines {
-            let spans = lines.bucket.map(|width| Span::all(rows, &times, width));
+        let Some(times) = columns.next().map(Times::new) else { break };
+        let values: Vec<Values> = columns.map(Values::new).collect();
+        for KeyedLine { points, rows: of_line, .. } in &mut lines.lines {
+            let spans = lines.bucket.map(|width| Span::all(of_line, &times, width));
+            // The rows of a line are about as many in each part of the table.
+            let parts = if rows.start == 0 { series.row_count().div_ceil(ROWS_READ) } else { 0 };
+            let buckets = spans.as_ref().map_or(0, |spans| BUCKETS.min(spans.len() * parts));
             for (points, values) in points.iter_mut().zip(&values) {
-                points.extend(spans.as_deref(), rows, &times, values);
+                points.reserve(buckets);
+                points.extend(spans.as_deref(), of_line, &times, values);
             }
         }
     }
@@ -145,7 +149,7 @@ fn parts_of(series: &Series) -> impl Iterator<Item = Range<usize>> {
 const POINTS_MAX: usize = 1 << 13;
 /// A chart has less than 500 columns of pixels. A point that is not drawn has a lower and a higher
 /// one in its bucket, which is narrower than a quarter of a column.
-const BUCKETS: f64 = 2048.0;
+const BUCKETS: usize = 2048;
 
 /// Width in seconds of the buckets of a long table; `None` for a table that is drawn as it is.
 fn bucket(series: &Series) -> io::Result<Option<f64>> {
@@ -159,7 +163,7 @@ fn bucket(series: &Series) -> io::Result<Option<f64>> {
         return Ok(None);
     };
     let end = times.into_iter().fold(0.0, f64::max);
-    Ok((end > 0.0).then_some(end / BUCKETS))
+    Ok((end > 0.0).then_some(end / BUCKETS as f64))
 }
 
 /// Whether a column identifies rows: text, and these numbers.
@@ -219,7 +223,7 @@ mod tests {
         assert_eq!(all[1][0].points.len(), 1000);
         let lines = recorded_lines(&saw(200_000), &["cwnd_byte"]).unwrap();
         let points = &lines[0][0].points;
-        assert!(points.len() <= 4 * (BUCKETS as usize + 1), "{}", points.len());
+        assert!(points.len() <= 4 * (BUCKETS + 1), "{}", points.len());
         assert!(points.iter().any(|point| point.x == 77.777 && point.y == 1e6));
         assert_eq!((points[0].x, points[points.len() - 1].x), (0.0, 199.999));
         assert!(points.is_sorted_by(|a, b| a.x <= b.x));

@@ -13,6 +13,36 @@ pub(super) struct ThinnedPoints {
     buckets: Vec<(u64, Extremes)>,
 }
 
+/// The times of the rows in a part of a table.
+pub(super) struct Times {
+    all: Vec<f64>,
+    /// Whether they never decrease, as those of samples.
+    is_ordered: bool,
+}
+
+impl Times {
+    pub(super) fn new(all: Vec<f64>) -> Self {
+        // Without a branch for each time, several of them are compared at once.
+        let pairs = all.iter().zip(all.iter().skip(1));
+        let is_ordered = pairs.fold(true, |ordered, (a, b)| ordered & (a <= b));
+        Self { all, is_ordered }
+    }
+}
+
+/// The values of a quantity in a part of a table.
+pub(super) struct Values {
+    all: Vec<f64>,
+    /// Whether all of them are known.
+    is_complete: bool,
+}
+
+impl Values {
+    pub(super) fn new(all: Vec<f64>) -> Self {
+        let is_complete = all.iter().fold(true, |complete, value| complete & value.is_finite());
+        Self { all, is_complete }
+    }
+}
+
 /// Consecutive points of a line in the same bucket of time.
 pub(super) struct Span {
     bucket: u64,
@@ -22,14 +52,20 @@ pub(super) struct Span {
 impl Span {
     /// Divides the points of a line by the buckets of their times. Most points follow in the order
     /// of time, so that a bucket is found once for several points; and once for all quantities.
-    pub(super) fn all(rows: &[u32], times: &[f64], width: f64) -> Vec<Self> {
+    pub(super) fn all(rows: &[u32], times: &Times, width: f64) -> Vec<Self> {
+        let Times { all: times, is_ordered } = times;
         let mut spans = Vec::new();
         let mut start = 0;
         while let Some(&first) = rows.get(start) {
             let bucket = (times[first as usize] / width) as u64;
             let within = bucket as f64 * width..(bucket + 1) as f64 * width;
-            let others = rows[start + 1..].iter();
-            let same = others.take_while(|&&row| within.contains(&times[row as usize])).count();
+            let others = &rows[start + 1..];
+            let same = if *is_ordered {
+                others.partition_point(|&row| times[row as usize] < within.end)
+            } else {
+                let is_same = |row: &&u32| within.contains(&times[**row as usize]);
+                others.iter().take_while(is_same).count()
+            };
             let end = start + 1 + same;
             spans.push(Self { bucket, points: start..end });
             start = end;
@@ -39,23 +75,28 @@ impl Span {
 }
 
 impl ThinnedPoints {
+    /// Reserves memory for a number of further buckets: a line of a long table has thousands.
+    pub(super) fn reserve(&mut self, buckets: usize) {
+        self.buckets.reserve(buckets);
+    }
+
     /// Adds the points of some rows; without `spans`, all of them are kept.
     pub(super) fn extend(
         &mut self,
         spans: Option<&[Span]>,
         rows: &[u32],
-        times: &[f64],
-        values: &[f64],
+        times: &Times,
+        values: &Values,
     ) {
+        let (Times { all: times, .. }, Values { all: values, is_complete }) = (times, values);
         let position = |row: &u32| Position { x: times[*row as usize], y: values[*row as usize] };
         let Some(spans) = spans else {
             self.points.extend(rows.iter().map(position).map(point));
             return;
         };
-        let is_complete = values.iter().fold(true, |all, value| all & value.is_finite());
         for Span { bucket, points } in spans {
             let rows = &rows[points.clone()];
-            if is_complete {
+            if *is_complete {
                 let first = position(&rows[0]);
                 self.add(*bucket, first).extend(&rows[1..], times, values);
                 continue;
@@ -112,7 +153,8 @@ mod tests {
     fn thinned(times: &[f64], values: &[f64]) -> Vec<DataPoint> {
         let rows: Vec<u32> = (0..times.len() as u32).collect();
         let mut points = ThinnedPoints::default();
-        points.extend(Some(&Span::all(&rows, times, 1.0)), &rows, times, values);
+        let (times, values) = (Times::new(times.to_vec()), Values::new(values.to_vec()));
+        points.extend(Some(&Span::all(&rows, &times, 1.0)), &rows, &times, &values);
         points.finish()
     }
 
