@@ -107,6 +107,8 @@ impl Events {
             self.schedule_link(link, at);
         } else if let Target::End(end) = target {
             self.schedule_end(end, at, || false);
+        } else if target == Target::Sampling {
+            self.schedule_sampling(at);
         } else {
             let index = self.index_of(target);
             if at < self.scheduled[index] {
@@ -119,6 +121,16 @@ impl Events {
     #[inline(always)]
     pub(crate) fn schedule_link(&mut self, link: u32, at: Instant) {
         self.links.schedule(link, at, &mut self.sequence);
+    }
+
+    /// [`schedule`](Self::schedule) for the measurements, which have one entry and no others.
+    fn schedule_sampling(&mut self, at: Instant) {
+        let index = self.index_of(Target::Sampling);
+        if at < self.scheduled[index] {
+            self.scheduled[index] = at;
+            self.sequence += 1;
+            self.others.push_single(entry(index, at, self.sequence));
+        }
     }
 
     /// [`schedule`](Self::schedule) for an end. An end without timer ([`Instant::NEVER`]) that

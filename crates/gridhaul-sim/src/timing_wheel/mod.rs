@@ -25,6 +25,8 @@ pub(crate) struct TimingWheel {
     later: usize,
     /// The entries that were added after `horizon` had passed their times.
     added: Heap,
+    /// The entry that is in no slot, or [`NOTHING`].
+    single: u128,
     /// The first entry before `horizon`, unless `is_stale`.
     first: u128,
     /// Whether `first` has to be determined again: it was removed, there is none, or an entry was
@@ -63,6 +65,7 @@ impl TimingWheel {
             sorted: Vec::new(),
             later: 0,
             added: Heap::default(),
+            single: NOTHING,
             first: NOTHING,
             is_stale: true,
             earliest: Instant::ZERO,
@@ -93,9 +96,10 @@ impl TimingWheel {
 
     #[inline(never)]
     fn find_first(&mut self, limit: Instant) {
-        self.first = self.added.first().min(self.first_sorted());
+        self.first = self.added.first().min(self.first_sorted()).min(self.passed_single());
         if self.first == NOTHING {
-            self.advance(limit);
+            self.advance(limit.min(time(self.single)));
+            self.first = self.first.min(self.passed_single());
         }
         self.is_stale = self.first == NOTHING;
         self.earliest = if self.is_stale { begin_of_tick(self.horizon) } else { time(self.first) };
@@ -107,6 +111,8 @@ impl TimingWheel {
         // Entries differ at least in their sequence numbers.
         if self.first_sorted() == self.first {
             self.sorted.pop();
+        } else if self.single == self.first {
+            self.single = NOTHING;
         } else {
             self.added.take_first();
         }
@@ -136,6 +142,21 @@ impl TimingWheel {
         self.earliest = self.earliest.min(time(entry));
         self.is_stale = true;
         self.added.push(entry);
+    }
+
+    /// Adds an entry that is in no slot and replaces the last one of this kind. An event that
+    /// occurs at each tick, such as a sample, would make every slot be sorted for a single entry.
+    #[inline]
+    pub(crate) fn push_single(&mut self, entry: u128) {
+        self.single = entry;
+        self.earliest = self.earliest.min(time(entry));
+        self.is_stale = true;
+    }
+
+    /// The entry that is in no slot, once all entries in slots are after it.
+    #[inline]
+    const fn passed_single(&self) -> u128 {
+        if tick_of(self.single) < self.horizon { self.single } else { NOTHING }
     }
 
     #[inline]
@@ -261,7 +282,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         /// An event is scheduled this long after the present, or before it.
-        Push { after: u64, is_past: bool },
+        Push { after: u64, is_past: bool, is_single: bool },
         /// The events of this time are handled, at most this many of them.
         Pop { time: u64, count: usize },
     }
@@ -278,8 +299,8 @@ mod tests {
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let push = (times(), prop::bool::weighted(0.05))
-            .prop_map(|(after, is_past)| Step::Push { after, is_past });
+        let push = (times(), prop::bool::weighted(0.05), prop::bool::weighted(0.3))
+            .prop_map(|(after, is_past, is_single)| Step::Push { after, is_past, is_single });
         let pop = (times(), 1_usize..6).prop_map(|(time, count)| Step::Pop { time, count });
         prop::collection::vec(prop_oneof![2 => push, 1 => pop], 1..400)
     }
@@ -294,10 +315,10 @@ mod tests {
         #[test]
         fn entries_leave_in_the_order_of_a_binary_heap(steps in steps()) {
             let (mut wheel, mut heap) = (TimingWheel::new(), BinaryHeap::new());
-            let mut now = 0_u64;
+            let (mut now, mut single) = (0_u64, None);
             for (number, step) in (0_u128..).zip(steps) {
                 let (limit, count) = match step {
-                    Step::Push { after, is_past } => {
+                    Step::Push { after, is_past, is_single } => {
                         let at = if is_past {
                             now.saturating_sub(after)
                         } else {
@@ -305,7 +326,13 @@ mod tests {
                         };
                         // Entries of the same time are in the order of their sequence numbers.
                         let entry = u128::from(at.min(u64::MAX - 1)) << 64 | number;
-                        wheel.push(entry);
+                        if is_single {
+                            heap.retain(|other: &Reverse<u128>| Some(other.0) != single);
+                            single = Some(entry);
+                            wheel.push_single(entry);
+                        } else {
+                            wheel.push(entry);
+                        }
                         heap.push(Reverse(entry));
                         continue;
                     }
