@@ -17,6 +17,7 @@ mod process;
 mod release;
 mod soak;
 mod test;
+mod training;
 mod web;
 mod wheel;
 

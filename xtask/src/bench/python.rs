@@ -42,7 +42,7 @@ const fn quantity(name: &'static str, factor: f64, unit: &'static str, bounds: B
 }
 
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
-    let wheel = wheel::build()?;
+    let wheel = wheel::build(true)?;
     let environment = Environment {
         folder: target().join("python-bench"),
         requirements: root().join("python/requirements.txt"),

@@ -6,7 +6,6 @@ mod check;
 mod deb;
 pub(crate) mod dependencies;
 mod programs;
-mod training;
 mod tree;
 
 use std::path::{Path, PathBuf};

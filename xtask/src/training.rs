@@ -4,11 +4,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use super::programs::{self, PROFILE, STATIC, TARGET};
-use crate::process::{self, output, program, target};
+use crate::process::{self, output, program};
+
+/// The target of both builds. Naming it keeps flags away from build scripts and macros, which are
+/// loaded by the compiler, and counters are found by names of functions, which depend on it.
+pub(crate) const TARGET: &str = if cfg!(target_arch = "aarch64") {
+    "aarch64-unknown-linux-gnu"
+} else {
+    "x86_64-unknown-linux-gnu"
+};
 
 /// Runs of `gridhaul`: packets of one flow and of many, meters, proxies, aggregators, application
 /// protocols, links with impairments, equations, and a report with series. A few seconds in all.
@@ -62,22 +70,26 @@ const CRATES: &str = "gridhaul_(core|sim|model)";
 /// Functions in these crates that depend on random hashes as well.
 const HASH_TABLES: &str = "hashbrown|indexmap";
 
-/// Compiles `gridhaul` with counters, runs it, and returns the file with the counts, for the
-/// compiler's option `profile-use`.
+/// Compiles `gridhaul` with counters, runs it, and returns the file with the counts in `folder`.
+///
+/// `compile` gets the option with which the compiler adds the counters, and returns the start of
+/// the command: everything before its arguments.
 ///
 /// # Errors
 /// The tool that merges counts is not installed, or a build or a run fails.
-pub(super) fn counts() -> anyhow::Result<PathBuf> {
+pub(crate) fn counts<C: Fn() -> Command>(
+    folder: &Path,
+    compile: impl FnOnce(&str) -> anyhow::Result<C>,
+) -> anyhow::Result<PathBuf> {
     let merger = merger()?;
-    let folder = target().join("training");
     let raw = folder.join("raw");
     if raw.exists() {
         fs::remove_dir_all(&raw)?;
     }
     fs::create_dir_all(&raw)?;
-    let gridhaul = compile(&folder, &raw)?;
+    let start = compile(&format!("-C profile-generate={}", raw.display()))?;
     for arguments in RUNS {
-        let mut run = program(&gridhaul);
+        let mut run = start();
         // One thread: the counters of several would lose counts.
         run.arg("run").args(arguments).args(["--quiet", "--json", "--threads", "1", "--force"]);
         run.arg("--out").arg(folder.join("answer"));
@@ -96,14 +108,9 @@ pub(super) fn counts() -> anyhow::Result<PathBuf> {
     Ok(counts)
 }
 
-/// Compiles `gridhaul` with counters, which its runs write to the folder `raw`.
-fn compile(folder: &Path, raw: &Path) -> anyhow::Result<PathBuf> {
-    let flags = format!("{STATIC} -C profile-generate={}", raw.display());
-    let mut compile = programs::compiler(&flags);
-    // The objects of other builds would be replaced.
-    compile.args(["--bin", "gridhaul"]).env("CARGO_TARGET_DIR", folder);
-    process::run(&mut compile)?;
-    Ok(folder.join(TARGET).join(PROFILE).join("gridhaul"))
+/// The option with which the compiler uses these counts.
+pub(crate) fn option(counts: &Path) -> String {
+    format!("-C profile-use={}", counts.display())
 }
 
 /// The tool that merges counts, of the same version as the compiler.
