@@ -41,7 +41,8 @@ pub use sender::{Sender, SenderStats};
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<Connection>() <= 112);
-    assert!(size_of::<Sender>() <= 296);
+    assert!(size_of::<Sender>() <= 280);
+    assert!(size_of::<recovery::Recovery>() <= 32);
     assert!(size_of::<congestion::vegas::Vegas>() <= 104);
     assert!(size_of::<retransmission_queue::OutstandingSegment>() <= 24);
 };

@@ -70,7 +70,7 @@ impl Connection {
 
     /// Handles the payload of a segment that starts at this position of the peer's stream; `None`
     /// is a position before its beginning.
-    #[inline]
+    #[inline(always)]
     pub(super) fn handle_payload(&mut self, now: Instant, segment: &Segment, start: Option<u64>) {
         let Some(start) = start else {
             self.receiver.request_ack();

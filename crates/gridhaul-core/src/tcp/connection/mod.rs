@@ -306,8 +306,8 @@ impl Connection {
         self.sending.handle_link_report(&LinkReport { first, len, sent_at, event });
     }
 
-    /// Handles a segment from the peer.
-    #[inline]
+    /// Handles a segment from the peer. A function of its own, because its callers are large.
+    #[inline(never)]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::Established && !segment.flags.has(Flags::SYN) {
             self.handle_established(now, segment);

@@ -139,7 +139,7 @@ impl SendingHalf {
     }
 
     /// See [`Sender::handle_ack`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn handle_ack(
         &mut self,
         now: Instant,

@@ -424,7 +424,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         if matches!(self.application, ReadingApplication::Confirms) {
             self.withhold();

@@ -8,8 +8,10 @@ use super::max_burst::MaxBurst;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
-/// SACK recovery of ns-2.
-#[derive(Debug, Clone)]
+/// SACK recovery of ns-2. Packed, so that [`Recovery`](super::Recovery) needs 8 bytes less for its
+/// tag and padding.
+#[derive(Debug, Clone, Copy)]
+#[repr(Rust, packed(2))]
 pub(crate) struct Ns2Sack1 {
     /// A fast retransmit needs an acknowledgement beyond this position (`recover_`).
     recover: u64,

@@ -7,8 +7,9 @@ use gridhaul_scenario::units::Instant;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
-/// Vegas.
-#[derive(Debug, Clone, Default)]
+/// Vegas. Packed, so that [`Recovery`](super::Recovery) needs 8 bytes less for its tag and padding.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(Rust, packed(2))]
 pub(crate) struct Vegas {
     /// After a timeout, a fast retransmit needs an acknowledgement beyond this position
     /// (RFC 6582, section 4.1).
@@ -33,7 +34,8 @@ impl Vegas {
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
         let loss = context.loss();
         context.congestion.on_loss(&loss);
-        if self.reduced_at == Instant::ZERO || self.reduced_at < loss.sent_at {
+        let reduced_at = self.reduced_at;
+        if reduced_at == Instant::ZERO || reduced_at < loss.sent_at {
             self.reduced_at = context.now;
             self.reduced_cwnd = context.congestion.cwnd();
             // Segments that have left the network are replaced at once.

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{OutstandingSegment, RackLosses, RetransmissionQueue};
+use super::{RackLosses, RetransmissionQueue};
 use crate::tcp::retransmission_queue::DeliveredSegment;
 
 impl RetransmissionQueue {
@@ -33,16 +33,17 @@ impl RetransmissionQueue {
 
     /// A recovery begins: all segments are examined again.
     pub(crate) fn begin_recovery(&mut self) {
-        self.loss_checked_until = 0;
+        self.loss_checked_until = self.ring.front().map_or(0, |front| front.start as u32);
     }
 
     /// Marks everything below `boundary` as lost that is not sacked and was not retransmitted since
     /// the recovery `began` (RFC 6675: not above `HighRxt`).
     pub(crate) fn mark_lost_until(&mut self, boundary: u64, began: Instant) -> u64 {
-        if boundary <= self.loss_checked_until {
+        let checked_until = self.near_front(self.loss_checked_until);
+        if boundary <= checked_until {
             return 0;
         }
-        let from = self.index_of(self.loss_checked_until);
+        let from = self.index_of(checked_until);
         let mut marked = 0;
         let mut first = None;
         for sent in self.ring.range_mut(from..) {
@@ -56,11 +57,8 @@ impl RetransmissionQueue {
                 first.get_or_insert(sent.start);
             }
         }
-        self.loss_checked_until = boundary;
-        self.lost_bytes += marked;
-        if let Some(first) = first {
-            self.first_lost_hint = self.first_lost_hint.min(first);
-        }
+        self.loss_checked_until = boundary as u32;
+        self.add_lost(marked, first);
         u64::from(marked)
     }
 
@@ -92,10 +90,7 @@ impl RetransmissionQueue {
                 due = due.max(Some(expires));
             }
         }
-        self.lost_bytes += marked;
-        if let Some(first) = first {
-            self.first_lost_hint = self.first_lost_hint.min(first);
-        }
+        self.add_lost(marked, first);
         RackLosses { bytes: u64::from(marked), retransmitted, due }
     }
 
@@ -114,7 +109,7 @@ impl RetransmissionQueue {
             }
         }
         self.lost_bytes = lost_bytes;
-        self.first_lost_hint = self.ring.front().map_or(0, |front| front.start);
+        self.first_lost_hint = self.ring.front().map_or(0, |front| front.start as u32);
     }
 
     /// Clears all lost marks, after a spurious loss detection.
@@ -130,8 +125,8 @@ impl RetransmissionQueue {
             && !front.sacked
         {
             front.lost = true;
-            self.lost_bytes += front.len;
-            self.first_lost_hint = self.first_lost_hint.min(front.start);
+            let (bytes, first) = (front.len, front.start);
+            self.add_lost(bytes, Some(first));
         }
     }
 
@@ -156,8 +151,8 @@ impl RetransmissionQueue {
                 self.lost_bytes += sent.len;
             }
         }
-        self.loss_checked_until = self.ring.back().map_or(0, OutstandingSegment::end);
-        self.first_lost_hint = self.ring.front().map_or(0, |front| front.start);
+        self.loss_checked_until = self.ring.back().map_or(0, |last| last.end() as u32);
+        self.first_lost_hint = self.ring.front().map_or(0, |front| front.start as u32);
     }
 
     /// Clears all SACK information.

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
 
+use super::segment::expand;
+
 pub(crate) use delivered_segment::DeliveredSegment;
 
 /// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the
@@ -83,11 +85,14 @@ pub(crate) struct RetransmissionQueue {
     ring: VecDeque<OutstandingSegment>,
     sacked_bytes: u32,
     lost_bytes: u32,
-    /// Loss detection has examined all segments before this position that are not sacked.
-    loss_checked_until: u64,
+    /// In a recovery: low half of the position before which loss detection has examined all
+    /// segments that are not sacked. A recovery ends when the data is acknowledged that was
+    /// outstanding at its beginning, so this data is always close to the position.
+    loss_checked_until: u32,
+    /// While a segment is marked lost: low half of a position before which no lost segment begins.
+    /// The data that was outstanding when the last segment was marked is always close to it.
+    first_lost_hint: u32,
     highest_sacked: u64,
-    /// No lost segment begins before this position.
-    first_lost_hint: u64,
 }
 
 /// Number of segments up to which an empty queue keeps its memory: to allocate it again for each
@@ -235,14 +240,14 @@ impl RetransmissionQueue {
         if self.ring.front().is_some_and(|first| first.lost) {
             return self.ring.front_mut().map(|first| (0, first));
         }
-        let from = self.index_of(self.first_lost_hint);
+        let from = self.index_of(self.near_front(self.first_lost_hint));
         let (index, start) = self
             .ring
             .range(from..)
             .enumerate()
             .find(|(_, sent)| sent.lost)
             .map(|(index, sent)| (from + index, sent.start))?;
-        self.first_lost_hint = start;
+        self.first_lost_hint = start as u32;
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
@@ -262,13 +267,16 @@ impl RetransmissionQueue {
     /// stay, so that each may end with a short part.
     pub(crate) fn divide_above(&mut self, mss: u32, mut visit: impl FnMut(Division)) {
         let mut divided = VecDeque::with_capacity(self.ring.len());
+        let (mut marked, mut first) = (0, None);
         for sent in std::mem::take(&mut self.ring) {
             if sent.len <= mss || sent.sacked {
                 divided.push_back(sent);
                 continue;
             }
-            self.first_lost_hint = self.first_lost_hint.min(sent.start);
-            self.lost_bytes += if sent.lost { 0 } else { sent.len };
+            if !sent.lost {
+                marked += sent.len;
+                first.get_or_insert(sent.start);
+            }
             visit(Division { index: divided.len(), parts: sent.len.div_ceil(mss) as usize });
             divided.extend((0..sent.len).step_by(mss as usize).map(|offset| OutstandingSegment {
                 start: sent.start + u64::from(offset),
@@ -278,6 +286,7 @@ impl RetransmissionQueue {
             }));
         }
         self.ring = divided;
+        self.add_lost(marked, first);
     }
 
     /// Number of segments that have been retransmitted and neither arrived, as far as is known, nor
@@ -317,14 +326,45 @@ impl RetransmissionQueue {
     }
 
     /// Frees the memory of an empty queue that was long: an idle connection would keep several
-    /// kilobytes after a bulk transfer. Returns whether there was any.
+    /// kilobytes after a bulk transfer. Returns whether there was any. Most connections send one
+    /// segment at a time and sometimes two: a queue with memory for two is freed as well, if the
+    /// application has no more data.
     #[inline]
-    pub(crate) fn release_spare(&mut self) -> bool {
-        let is_spare = self.ring.capacity() > RETAINED && self.ring.is_empty();
-        if is_spare {
+    pub(crate) fn release_spare(&mut self, has_more_data: bool) -> bool {
+        let capacity = self.ring.capacity();
+        (capacity > RETAINED || capacity == 2 && !has_more_data) && self.release_if_empty()
+    }
+
+    /// A separate function, because most calls of [`release_spare`](Self::release_spare) release
+    /// nothing.
+    #[inline(never)]
+    fn release_if_empty(&mut self) -> bool {
+        let is_empty = self.ring.is_empty();
+        if is_empty {
             self.ring = VecDeque::new();
         }
-        is_spare
+        is_empty
+    }
+
+    /// Adds bytes that were marked lost just now; `first` is the first position of them.
+    fn add_lost(&mut self, bytes: u32, first: Option<u64>) {
+        if let Some(first) = first {
+            let hint = match self.ring.front() {
+                // The hint stays close to the outstanding data, so that its low half suffices.
+                Some(front) if self.lost_bytes > 0 => {
+                    self.near_front(self.first_lost_hint).max(front.start).min(first)
+                }
+                _ => first,
+            };
+            self.first_lost_hint = hint as u32;
+        }
+        self.lost_bytes += bytes;
+    }
+
+    /// The position with this low half that is next to the first outstanding segment.
+    fn near_front(&self, low: u32) -> u64 {
+        let front = self.ring.front().map_or(0, |front| front.start);
+        expand(low, 0, front).unwrap_or(front)
     }
 
     /// Index of the first segment that begins at or after `position`.
@@ -375,6 +415,63 @@ mod tests {
         assert_eq!(sizes, expected);
         assert_eq!(divisions, [0, 2, 5].map(|index| Division { index, parts: 2 }));
         assert_eq!((queue.lost_bytes(), queue.sacked_bytes()), (300, 100));
+    }
+
+    /// Segments of 100 B from this position on.
+    fn segments_from(start: u64, count: u64) -> RetransmissionQueue {
+        let mut queue = RetransmissionQueue::default();
+        (0..count).for_each(|index| queue.push_sent(start + 100 * index, 100, Instant::ZERO));
+        queue
+    }
+
+    /// The low halves of the positions decrease within the queue.
+    #[test]
+    fn losses_are_found_where_positions_exceed_four_gigabytes() {
+        let start = (1 << 32) - 250;
+        let mut queue = segments_from(start, 6);
+        let began = Instant::from_nanos(1);
+        queue.begin_recovery();
+        assert_eq!(queue.mark_lost_until(start + 200, began), 200);
+        assert_eq!(queue.mark_lost_until(start + 500, began), 300);
+        assert_eq!(queue.mark_lost_until(start + 400, began), 0, "examined already");
+        for index in 0..5 {
+            let (position, sent) = queue.next_lost().unwrap();
+            assert_eq!((position, sent.start), (index, start + 100 * index as u64));
+            sent.lost = false;
+            queue.on_retransmitted(100);
+        }
+        assert!(queue.next_lost().is_none());
+    }
+
+    /// Without losses for so long that the low half of the last loss is again before the queue.
+    #[test]
+    fn the_position_of_an_earlier_loss_has_no_effect() {
+        let mut queue = segments_from(1_001, 1);
+        queue.begin_recovery();
+        queue.mark_lost_until(1_101, Instant::ZERO);
+        queue.acknowledge(1_101, |_| {});
+        for start in [1 << 31, 1 << 32] {
+            let mut later = segments_from(start, 4);
+            queue.ring = std::mem::take(&mut later.ring);
+            queue.sack(start, start + 100, LossMark::Clear, |_, _| {});
+            queue.begin_recovery();
+            assert_eq!(queue.mark_lost_until(start + 300, Instant::ZERO), 200);
+            assert_eq!(queue.next_lost().map(|(index, _)| index), Some(1));
+            queue.acknowledge(start + 400, |_| {});
+        }
+    }
+
+    #[test]
+    fn memory_for_two_segments_is_released_when_the_application_has_no_more_data() {
+        for (segments, has_more_data, is_released) in
+            [(1, false, false), (2, false, true), (2, true, false), (4, false, false)]
+        {
+            let mut queue = segments_from(1, segments);
+            assert!(!queue.release_spare(has_more_data), "the queue is not empty");
+            queue.acknowledge(1 + 100 * segments, |_| {});
+            assert_eq!(queue.release_spare(has_more_data), is_released, "{segments} segments");
+            assert_eq!(queue.ring.capacity() == 0, is_released);
+        }
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Sender {
             return false;
         }
         (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
-        if self.queue.release_spare()
+        if self.queue.release_spare(self.una < self.written)
             && let Some(rate) = self.optional.rate_mut()
         {
             rate.release_spare();

@@ -55,7 +55,7 @@ impl Removed {
 impl Sender {
     /// Handles the acknowledgement in a segment from the peer. Returns whether it is acceptable: an
     /// acknowledgement of data that was never sent is not (RFC 9293, 3.10.7.4).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn handle_ack(
         &mut self,
         now: Instant,
@@ -127,7 +127,7 @@ impl Sender {
     }
 
     /// Handles an acknowledgement of new data, if it is a common one.
-    #[inline]
+    #[inline(always)]
     fn handle_common_ack(
         &mut self,
         now: Instant,
