@@ -123,7 +123,8 @@ impl Events {
         self.links.schedule(link, at, &mut self.sequence);
     }
 
-    /// [`schedule`](Self::schedule) for the measurements, which have one entry and no others.
+    /// [`schedule`](Self::schedule) for the measurements, whose only entry is in no slot of the
+    /// timing wheel.
     fn schedule_sampling(&mut self, at: Instant) {
         let index = self.index_of(Target::Sampling);
         if at < self.scheduled[index] {

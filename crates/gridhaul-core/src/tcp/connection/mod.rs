@@ -306,7 +306,9 @@ impl Connection {
         self.sending.handle_link_report(&LinkReport { first, len, sent_at, event });
     }
 
-    /// Handles a segment from the peer. A function of its own, because its callers are large.
+    /// Handles a segment from the peer. A function of its own, because its callers are large. The
+    /// functions of the common path are always inlined into it: with calls instead, a packet takes
+    /// about 1 % more instructions.
     #[inline(never)]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::Established && !segment.flags.has(Flags::SYN) {
