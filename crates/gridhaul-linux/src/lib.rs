@@ -105,7 +105,7 @@ pub use packet_socket::PacketSocket;
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};
 pub use privileges::{become_user, require_user};
-pub use receive_time::{enable_receive_times, receive_with_time};
+pub use receive_time::{enable_receive_times, receive_with_time, wait_for_receive_times};
 pub use sleep::SleepBudget;
 pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};

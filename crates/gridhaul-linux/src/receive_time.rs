@@ -2,8 +2,10 @@
 
 use std::io;
 use std::mem;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::Error;
 use crate::frame_batch::{part, since_1970};
@@ -27,6 +29,37 @@ pub fn enable_receive_times(socket: impl AsFd) -> Result<(), Error> {
     };
     let done = if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     done.map_err(Error::call("requesting receive times of the kernel"))
+}
+
+/// Waits until the kernel records receive times. Linux begins in a task of its own after the first
+/// socket of the machine has requested them, from [`enable_receive_times`] or as a
+/// [`PacketSocket`](crate::PacketSocket). Until then it reports the time at which a packet is read,
+/// which on a busy machine may be much later.
+///
+/// Datagrams over the loopback device of the calling thread's namespace show which time it is.
+/// Without that device, or after a second, the function returns.
+pub fn wait_for_receive_times() {
+    let _ = try_wait_for_receive_times();
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for the kernel, in real time")]
+fn try_wait_for_receive_times() -> io::Result<()> {
+    const LIMIT: Duration = Duration::from_secs(1);
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect(socket.local_addr()?)?;
+    socket.set_read_timeout(Some(LIMIT))?;
+    enable_receive_times(&socket).map_err(io::Error::other)?;
+    let until = Instant::now() + LIMIT;
+    loop {
+        socket.send(&[0])?;
+        // The loopback device has delivered the datagram when the call returns.
+        let sent = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        sleep(Duration::from_millis(1));
+        let (_, time) = receive_with_time(&socket, &mut [0])?;
+        if time <= sent.ok() || Instant::now() >= until {
+            return Ok(());
+        }
+    }
 }
 
 /// Receives a datagram. Returns its length and the time at which the kernel received it, since 1970
@@ -73,3 +106,25 @@ struct Control([u8; CONTROL_SIZE]);
 
 /// `SO_TIMESTAMPNS` with its header takes 32 bytes.
 const CONTROL_SIZE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "compares times of the kernel with the clock")]
+    fn times_are_those_of_arrival_after_the_wait() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.connect(socket.local_addr().unwrap()).unwrap();
+        enable_receive_times(&socket).unwrap();
+        wait_for_receive_times();
+        let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let before = now();
+        socket.send(b"datagram").unwrap();
+        let after = now();
+        sleep(Duration::from_millis(1));
+        let (length, time) = receive_with_time(&socket, &mut [0; 16]).unwrap();
+        assert_eq!(length, 8);
+        assert!((before..=after).contains(&time.unwrap()), "{before:?}, {time:?}, {after:?}");
+    }
+}

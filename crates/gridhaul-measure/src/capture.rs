@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time;
 
-use gridhaul_linux::{FrameBatch, PacketSocket, SystemTime};
+use gridhaul_linux::{FrameBatch, PacketSocket, SystemTime, wait_for_receive_times};
 use gridhaul_protocols::capture::{
     CapturedPacket, MessageScanner, Route, Sighting, Tap, TapCounters,
 };
@@ -69,6 +69,7 @@ impl Recording {
             let failed = |error| ProtocolError::socket("--capture")(io::Error::other(error));
             taps.push((opened.map_err(failed)?, Tap::new(route, scanner.clone())));
         }
+        wait_for_receive_times();
         Ok(Self {
             taps,
             times: SystemTime::new(sites.clock),

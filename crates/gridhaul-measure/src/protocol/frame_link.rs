@@ -4,7 +4,9 @@ use std::io;
 use std::time;
 
 use gridhaul_core::wire::VlanTag;
-use gridhaul_linux::{Clock, EventFlags, FrameBatch, PacketSocket, Poll, SystemTime};
+use gridhaul_linux::{
+    Clock, EventFlags, FrameBatch, PacketSocket, Poll, SystemTime, wait_for_receive_times,
+};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 use rustix::io::Errno;
@@ -87,6 +89,9 @@ pub(super) fn receiver(
     poll.watch(&receiver, 0, EventFlags::IN).map_err(failed("waiting for frames"))?;
     let batch = FrameBatch::new(1, FRAME_MAX);
     let kernel_times = kernel_times.then(|| SystemTime::new(clock));
+    if kernel_times.is_some() {
+        wait_for_receive_times();
+    }
     Ok(FrameReceiver { socket: receiver, poll, batch, clock, kernel_times })
 }
 

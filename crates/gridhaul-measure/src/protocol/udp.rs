@@ -6,6 +6,7 @@ use std::time;
 
 use gridhaul_linux::{
     Clock, SystemTime, enable_receive_times, receive_with_time, set_receive_buffer,
+    wait_for_receive_times,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -110,6 +111,7 @@ impl UdpSubscriber {
         if kernel_times.is_some() {
             let enabled = enable_receive_times(&socket).map_err(io::Error::other);
             enabled.map_err(ProtocolError::socket("--kernel-times"))?;
+            wait_for_receive_times();
         }
         Ok(Self { socket, clock, kernel_times, is_polling: false })
     }

@@ -9,6 +9,7 @@ use std::time;
 
 use gridhaul_linux::{
     FrameBatch, PacketSocket, SleepBudget, SystemTime, request_realtime_priority,
+    wait_for_receive_times,
 };
 use gridhaul_protocols::capture::CapturedPacket;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -83,6 +84,7 @@ pub fn measure_traffic(
     let socket = sites.from.enter(|| PacketSocket::capture(BUFFER))?;
     let failed = |error| ProtocolError::socket("capturing packets")(io::Error::other(error));
     let capture = Capture::new(socket.map_err(failed)?, series.selection, sites);
+    wait_for_receive_times();
     let Connected { mut publisher, mut subscriber } = protocol.connect(sites)?;
     let first = sites.clock.now() + LEAD;
     let is_over = AtomicBool::new(false);

@@ -174,6 +174,8 @@ fn connections_survive_an_upgrade_and_a_stop() {
         wait_until("the next program runs", || network.reports().matches("is ready").count() == 2);
         exchange(&mut ends, 100_000);
         left_opens(&network, false).transfer([10_000, 10_000]);
+        // A host acknowledges the last bytes later than its application reads them.
+        network.wait_for_renewal();
         network.signal(Signal::TERM);
         assert!(network.wait(), "{}", network.reports());
         exchange(&mut ends, 100_000);
