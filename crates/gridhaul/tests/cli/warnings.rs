@@ -67,7 +67,10 @@ fn a_paper_skips_emulations_that_the_machine_cannot_run() {
     }
     let desk = Desk::new();
     let mut command = Command::new("unshare");
-    command.args(own).arg(env!("CARGO_BIN_EXE_gridhaul")).args(["paper", "hybrid", "--quick", "-q"]);
+    command
+        .args(own)
+        .arg(env!("CARGO_BIN_EXE_gridhaul"))
+        .args(["paper", "hybrid", "--quick", "-q"]);
     let output = command.current_dir(desk.dir.path()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{err}");
