@@ -67,16 +67,13 @@ fn a_paper_skips_emulations_that_the_machine_cannot_run() {
     }
     let desk = Desk::new();
     let mut command = Command::new("unshare");
-    command
-        .args(own)
-        .arg(env!("CARGO_BIN_EXE_gridhaul"))
-        .args(["paper", "hybrid", "--quick", "-q"]);
+    command.args(own).arg(env!("CARGO_BIN_EXE_gridhaul")).args(["paper", "medx", "--quick", "-q"]);
     let output = command.current_dir(desk.dir.path()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{err}");
     let note = err.lines().find(|line| line.starts_with("note: ")).expect("a note");
     assert!(note.contains("is not run on backend emu: "), "{note}");
     assert!(err.contains("Not run on backend emu on this machine: "), "{err}");
-    let kept = desk.names("results/paper-hybrid");
-    assert!(kept.contains(&"answer-table2.json".to_owned()), "{kept:?}");
+    let kept = desk.names("results/paper-medx");
+    assert!(kept.contains(&"answer-channel.json".to_owned()), "{kept:?}");
 }
