@@ -5,9 +5,10 @@ use std::mem;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::clock::system_time;
 use crate::frame_batch::{part, since_1970};
 
 /// Lets the kernel record the time at which each datagram arrives at a socket.
@@ -31,13 +32,13 @@ pub fn enable_receive_times(socket: impl AsFd) -> Result<(), Error> {
     done.map_err(Error::call("requesting receive times of the kernel"))
 }
 
-/// Waits until the kernel records receive times. Linux begins in a task of its own after the first
-/// socket of the machine has requested them, from [`enable_receive_times`] or as a
+/// Waits until the kernel records receive times. Linux begins some time after the first socket of
+/// the machine has requested them, from [`enable_receive_times`] or as a
 /// [`PacketSocket`](crate::PacketSocket). Until then it reports the time at which a packet is read,
 /// which on a busy machine may be much later.
 ///
-/// Datagrams over the loopback device of the calling thread's namespace show which time it is.
-/// Without that device, or after a second, the function returns.
+/// Datagrams over the loopback device of the calling thread's namespace show which of both times it
+/// reports. Without that device, or after a second, the function returns.
 pub fn wait_for_receive_times() {
     let _ = try_wait_for_receive_times();
 }
@@ -45,21 +46,27 @@ pub fn wait_for_receive_times() {
 #[expect(clippy::disallowed_methods, reason = "waits for the kernel, in real time")]
 fn try_wait_for_receive_times() -> io::Result<()> {
     const LIMIT: Duration = Duration::from_secs(1);
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    socket.connect(socket.local_addr()?)?;
+    let socket = socket_to_itself()?;
     socket.set_read_timeout(Some(LIMIT))?;
-    enable_receive_times(&socket).map_err(io::Error::other)?;
     let until = Instant::now() + LIMIT;
     loop {
         socket.send(&[0])?;
         // The loopback device has delivered the datagram when the call returns.
-        let sent = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let sent = system_time();
         sleep(Duration::from_millis(1));
         let (_, time) = receive_with_time(&socket, &mut [0])?;
-        if time <= sent.ok() || Instant::now() >= until {
+        if time <= Some(sent) || Instant::now() >= until {
             return Ok(());
         }
     }
+}
+
+/// A socket with receive times that receives what it sends.
+fn socket_to_itself() -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect(socket.local_addr()?)?;
+    enable_receive_times(&socket).map_err(io::Error::other)?;
+    Ok(socket)
 }
 
 /// Receives a datagram. Returns its length and the time at which the kernel received it, since 1970
@@ -114,14 +121,11 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "compares times of the kernel with the clock")]
     fn times_are_those_of_arrival_after_the_wait() {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        socket.connect(socket.local_addr().unwrap()).unwrap();
-        enable_receive_times(&socket).unwrap();
+        let socket = socket_to_itself().unwrap();
         wait_for_receive_times();
-        let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        let before = now();
+        let before = system_time();
         socket.send(b"datagram").unwrap();
-        let after = now();
+        let after = system_time();
         sleep(Duration::from_millis(1));
         let (length, time) = receive_with_time(&socket, &mut [0; 16]).unwrap();
         assert_eq!(length, 8);
