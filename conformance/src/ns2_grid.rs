@@ -170,7 +170,7 @@ load = "bulk"
     /// Goodput of the analytical model in kbit/s; `None` if there is no formula.
     #[must_use]
     pub fn model(&self) -> Option<f64> {
-        let answer = Model.run(&self.scenario(1), &NoProgress).ok()?;
+        let answer = Model::REFINED.run(&self.scenario(1), &NoProgress).ok()?;
         answer.points[0].flows[0].mean(Metric::Goodput).map(|goodput| goodput / 1e3)
     }
 

@@ -67,7 +67,7 @@ fn a_window_below_one_segment_is_filled_by_a_smaller_one() {
                  = \"{window}\""
             );
             let scenario = line("1 Mbit/s", 50.0, 0.0, &stack);
-            let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
+            let [model, sim] = [&Model::REFINED as &dyn Backend, &Sim::default()]
                 .map(|backend| flow(&answer(backend, &scenario), Metric::Goodput));
             assert!((model / sim - 1.0).abs() < 0.05, "{profile}, {window}: {model} {sim}");
         }
@@ -82,7 +82,7 @@ fn windows_of_few_segments_wait_for_delayed_acknowledgements() {
             "profile = \"rfc\"\nreceive_window = \"{window} segments\"\nack_every = {each}"
         );
         let scenario = line("10 Mbit/s", 50.0, 0.0, &stack);
-        let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
+        let [model, sim] = [&Model::REFINED as &dyn Backend, &Sim::default()]
             .map(|backend| flow(&answer(backend, &scenario), Metric::Goodput));
         assert!((model / sim - 1.0).abs() < 0.05, "{window}, {each}: {model} {sim}");
     }
@@ -97,7 +97,7 @@ fn a_first_round_of_one_segment_waits_for_the_delayed_acknowledgement() {
             .replace("load = \"bulk\"", "load.transfer.size = \"10 kB\"")
             .replace("warmup = \"10 s\"\n", "");
         let scenario = Scenario::from_toml(&text, "transfer.toml").unwrap();
-        let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
+        let [model, sim] = [&Model::REFINED as &dyn Backend, &Sim::default()]
             .map(|backend| flow(&answer(backend, &scenario), Metric::CompletionTime));
         assert!((model / sim - 1.0).abs() < bound, "{profile}: {model} {sim}");
     }
@@ -132,12 +132,12 @@ fn answers_outside_the_range_of_the_formulas_are_marked() {
     for (part, replacement, warning) in OUTSIDE_THE_RANGE {
         let loss = if replacement.contains("cubic") { 0.03 } else { 0.0 };
         let scenario = with(loss, part, replacement);
-        let model = answer(&Model, &scenario);
+        let model = answer(&Model::REFINED, &scenario);
         assert!(warns(&model, warning), "{replacement}: {:?}", model.warnings);
     }
     // A path of the usual size is within the range.
     let usual = with(0.01, "profile = \"rfc\"", "profile = \"rfc\"\ncongestion_control = \"sack\"");
-    let model = answer(&Model, &usual);
+    let model = answer(&Model::REFINED, &usual);
     for (.., warning) in OUTSIDE_THE_RANGE {
         assert!(!warns(&model, warning), "{:?}", model.warnings);
     }
@@ -154,7 +154,7 @@ fn a_result_dominated_by_timeouts_states_its_bound() {
         "linux\"\ncongestion_control = \"reno",
     ] {
         let scenario = line("10 Mbit/s", 2.0, 0.03, &format!("profile = \"{stack}\""));
-        let model = answer(&Model, &scenario);
+        let model = answer(&Model::REFINED, &scenario);
         let sim = answer(&Sim::default(), &scenario);
         let factor = flow(&sim, Metric::Goodput) / flow(&model, Metric::Goodput);
         let bound: Option<f64> = model.warnings.iter().find_map(|warning| {
@@ -186,7 +186,7 @@ fn cubic_includes_timeouts_at_all_losses() {
                      = \"1000 segments\""
                 );
                 let scenario = line("10 Mbit/s", delay_ms, loss, &stack);
-                let model = answer(&Model, &scenario);
+                let model = answer(&Model::REFINED, &scenario);
                 let marked = warns(&model, "nearly every loss causes a timeout");
                 let simulated = flow(&answer(&Sim::default(), &scenario), Metric::Goodput);
                 let deviation = flow(&model, Metric::Goodput) / simulated - 1.0;
@@ -313,7 +313,7 @@ fn delays_behind_a_reduced_upstream_window_are_marked() {
     for aggregators in [2, 4, 10, 40] {
         for loss in [0.0001, 0.001, 0.003, 0.01] {
             let scenario = lossy_upstream(aggregators, loss);
-            let model = answer(&Model, &scenario);
+            let model = answer(&Model::REFINED, &scenario);
             let marked = warns(&model, "outside the range of the equations");
             let simulated = answer(&Sim::default(), &scenario);
             let [mean, simulated] = [&model, &simulated]
@@ -338,7 +338,7 @@ fn buffers_of_few_messages_are_outside_the_range_of_the_equations() {
     for (wan, upstream) in cases {
         for buffer in [1, 2, 5, 10, 20, 50] {
             let scenario = aggregators(6000, buffer, wan, upstream);
-            let model = answer(&Model, &scenario);
+            let model = answer(&Model::REFINED, &scenario);
             let marked = warns(&model, "outside the range of the equations");
             let [modelled, simulated] = [&model, &answer(&Sim::default(), &scenario)]
                 .map(|answer| flow(answer, Metric::SegmentLoss));
@@ -350,5 +350,5 @@ fn buffers_of_few_messages_are_outside_the_range_of_the_equations() {
     }
     assert!(worst > 0.05, "{worst}");
     let large = aggregators(6000, 200, "", "");
-    assert!(!warns(&answer(&Model, &large), "outside the range of the equations"));
+    assert!(!warns(&answer(&Model::REFINED, &large), "outside the range of the equations"));
 }

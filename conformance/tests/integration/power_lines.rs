@@ -75,13 +75,13 @@ fn the_model_uses_the_mean_loss_of_short_bursts() {
         let scenario = line(&format!("class = \"{class}\", noise = true"), bulk);
         let goodput =
             |backend| run(backend, &scenario).points[0].flows[0].mean(Metric::Goodput).unwrap();
-        let (sim, model) = (goodput(&Sim::default()), goodput(&Model));
+        let (sim, model) = (goodput(&Sim::default()), goodput(&Model::REFINED));
         assert!((0.8..1.05).contains(&(model / sim)), "{class}: {model} and {sim}");
         assert!(sim < rate * 0.98, "{class}: noise reduces the goodput");
     }
     // An attenuation that is constant for a second is an outage, for which the model has no mean.
     let slow = line("class = \"broadband\", shadowing = true", bulk);
-    let Err(RunError::Unsupported(keys)) = Model.run(&slow, &NoProgress) else {
+    let Err(RunError::Unsupported(keys)) = Model::REFINED.run(&slow, &NoProgress) else {
         panic!("expected an unsupported key")
     };
     assert_eq!(keys[0].key, "link.line.forward.shadowing.coherence");

@@ -1,6 +1,6 @@
 //! Flows through proxies: the analytical model compared with the simulation.
 
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::{Load, Scenario};
@@ -59,13 +59,13 @@ fn the_bottleneck_hop_determines_the_rate_of_the_chain() {
             let scenario = line(mode, loss);
             let sim = rate(&Sim::default(), &scenario);
             let by = |backend: &dyn Backend| sim / rate(backend, &scenario);
-            let (paper, model) = (by(&PaperModel), by(&Model));
+            let (paper, model) = (by(&Model::PAPER), by(&Model::REFINED));
             assert!((0.88..1.02).contains(&paper), "{mode} {loss:?}: {paper}");
             assert!((0.92..1.06).contains(&model), "{mode} {loss:?}: {model}");
             // The value of the equation: 12,000 · 1460 / 1500 bit / (RTT √(2 p / 3)).
             let root = (2.0 * 0.005 / 3.0_f64).sqrt();
             let by_hand = 11_680.0 * round_trip / (0.1 * root) * 0.995;
-            let predicted = rate(&PaperModel, &scenario);
+            let predicted = rate(&Model::PAPER, &scenario);
             assert!((predicted / by_hand - 1.0).abs() < 1e-3, "{predicted} {by_hand}");
         }
     }
@@ -83,7 +83,7 @@ fn the_offered_load_is_that_of_the_sender_in_the_model_and_the_simulation() {
             let answer = backend.run(&scenario, &NoProgress).unwrap();
             answer.points[0].flows[0].mean(Metric::OfferedLoad).unwrap()
         };
-        let (sim, model) = (load(&Sim::default()), load(&Model));
+        let (sim, model) = (load(&Sim::default()), load(&Model::REFINED));
         assert!((0.85..1.15).contains(&(sim / model)), "{mode}: {sim} {model}");
     }
 }
@@ -219,9 +219,9 @@ fn a_byte_occupies_the_buffer_of_a_proxy_until_the_next_hop_has_acknowledged_it(
                 outside.push(line);
             }
         };
-        check("model", goodput(&Model, &scenario));
+        check("model", goodput(&Model::REFINED, &scenario));
         if lossless {
-            let paper = goodput(&PaperModel, &scenario);
+            let paper = goodput(&Model::PAPER, &scenario);
             assert!((paper / chain.equation_1() - 1.0).abs() < 1e-3, "{paper}");
             // Equation 1 ignores that a byte occupies the buffer until the next hop has
             // acknowledged it.

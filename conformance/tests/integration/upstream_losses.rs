@@ -19,7 +19,7 @@ fn losses_upstream_delay_the_messages_that_follow() {
         [(3, 1.0, 100), (3, 0.3, 100), (10, 1.5, 100), (3, 1.0, 300)]
     {
         let scenario = few_messages(aggregators, loss, delay_ms);
-        let model = answer(&Model, &scenario);
+        let model = answer(&Model::REFINED, &scenario);
         let simulated = answer(&Sim::default(), &scenario);
         let [modelled, simulated] = [&model, &simulated]
             .map(|answer| answer.points[0].flows[0].mean(Metric::DelayP98).unwrap());

@@ -18,5 +18,5 @@ mod root_finding;
 pub mod steady;
 mod time_distribution;
 
-pub use model::{Model, PaperModel, ParallelModel, PrintedModel};
+pub use model::Model;
 pub use model_rules::ModelRules;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::bail;
-use gridhaul_model::{ModelRules, ParallelModel};
+use gridhaul_model::{Model, ModelRules};
 use gridhaul_scenario::backend::Backend;
 use gridhaul_sim::Sim;
 
@@ -70,7 +70,7 @@ impl Engine {
     /// A backend is named twice, or the emulator although gridhaul was built without it.
     pub(crate) fn backends(&self) -> anyhow::Result<Vec<Box<dyn Backend>>> {
         let mut backends: Vec<Box<dyn Backend>> = Vec::new();
-        let model = |rules| Box::new(ParallelModel { rules, threads: self.threads });
+        let model = |rules| Box::new(Model { rules, threads: self.threads });
         for (index, name) in self.backends.iter().enumerate() {
             if self.backends[..index].contains(name) {
                 bail!(

@@ -1,7 +1,7 @@
 //! Bulk flows through proxies by formulas: paper `plc`, equation 3, and the extensions to unequal
 //! hops and finite buffers.
 
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
@@ -39,7 +39,7 @@ fn rate(answer: &Answer) -> f64 {
 }
 
 fn paper(scenario: &Scenario) -> Answer {
-    PaperModel.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
+    Model::PAPER.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_bottleneck_is_the_hop_with_the_most_loss_the_smallest_buffer_or_the_slowe
     assert!((uneven - 16_384.0 / 1460.0 / 0.025 * 12_000.0 * 0.9995).abs() < 1.0, "{uneven}");
     // In truth a segment occupies the buffer for one round trip before and one after the proxy, and
     // one segment of free space is unknown to the sender: 14 / 50 ms = 280 segments a second.
-    let ours = Model.run(&narrow_chain, &NoProgress).unwrap();
+    let ours = Model::REFINED.run(&narrow_chain, &NoProgress).unwrap();
     assert!((rate(&ours) / (280.0 * 12_000.0) - 1.0).abs() < 0.05, "{}", rate(&ours));
     let why = &ours.warnings.iter().map(|warning| &warning.message).next().unwrap();
     assert!(why.contains("the buffer of the proxy at u"), "{why}");
@@ -106,7 +106,7 @@ fn a_reflecting_proxy_advertises_at_most_the_downstream_window() {
 fn the_refined_model_includes_timeouts_and_stays_below_the_paper() {
     for p in [0.1, 0.5, 1.0] {
         let scenario = chain("reflect", [p; 4], &[]);
-        let ours = rate(&Model.run(&scenario, &NoProgress).unwrap());
+        let ours = rate(&Model::REFINED.run(&scenario, &NoProgress).unwrap());
         let share = ours / rate(&paper(&scenario));
         assert!((0.6..1.0).contains(&share), "{p} %: {share}");
     }
@@ -115,7 +115,7 @@ fn the_refined_model_includes_timeouts_and_stays_below_the_paper() {
 #[test]
 fn settings_without_a_formula_are_rejected_by_key() {
     let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"20 s\" }]");
-    let keys = |scenario: &Scenario| match Model.run(scenario, &NoProgress) {
+    let keys = |scenario: &Scenario| match Model::REFINED.run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };

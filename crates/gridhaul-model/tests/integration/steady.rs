@@ -46,7 +46,7 @@ load = "bulk"
 }
 
 fn solve(scenario: &Scenario) -> Answer {
-    Model.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
+    Model::REFINED.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn mean(answer: &Answer, metric: Metric) -> Option<f64> {
@@ -54,7 +54,7 @@ fn mean(answer: &Answer, metric: Metric) -> Option<f64> {
 }
 
 fn unsupported_keys(scenario: &Scenario) -> Vec<String> {
-    match Model.run(scenario, &NoProgress) {
+    match Model::REFINED.run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect(),
         other => panic!("{other:?}"),
     }

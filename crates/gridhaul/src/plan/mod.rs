@@ -152,7 +152,7 @@ impl PlanOutcome {
     /// The model has no answer.
     pub fn answers(&self) -> Result<Vec<Answer>, Error> {
         let Some(choice) = self.choice() else { return Ok(Vec::new()) };
-        let mut answers = vec![Model.run(choice, &NoProgress)?];
+        let mut answers = vec![Model::REFINED.run(choice, &NoProgress)?];
         answers.extend(self.simulation());
         // A report has warnings of other candidates as well, so that each names its candidate.
         let candidate =

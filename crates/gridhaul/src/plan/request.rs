@@ -69,7 +69,7 @@ pub fn plan(
         progress: &progress,
         on_estimate: &on_estimate,
     });
-    cheapest(scenario, &Model, verification.as_ref())
+    cheapest(scenario, &Model::REFINED, verification.as_ref())
 }
 
 /// Checks that the scenario has a plan and no sweep, which planning would ignore; `file` names the

@@ -120,10 +120,11 @@ fn check(file: &str, table: &mut String) -> (usize, Vec<String>) {
     let (mut compared, mut wrong, mut needed) = (0, Vec::new(), BTreeSet::new());
     for point in scenario.points().unwrap() {
         let scenario = &point.scenario;
-        if Model.supports(scenario).is_err() || Sim::default().supports(scenario).is_err() {
+        if Model::REFINED.supports(scenario).is_err() || Sim::default().supports(scenario).is_err()
+        {
             continue;
         }
-        let model = Model.run(scenario, &NoProgress).unwrap();
+        let model = Model::REFINED.run(scenario, &NoProgress).unwrap();
         let simulated = Sim::default().run(scenario, &NoProgress).unwrap();
         compared += 1;
         let at = values(&point);
@@ -172,7 +173,7 @@ fn the_model_rejects_unsupported_scenarios_by_key() {
     for (file, key) in REFUSED {
         let (scenario, _) = read(&format!("scenarios/{file}"));
         for point in scenario.points().unwrap() {
-            let refused = Model.supports(&point.scenario).unwrap_err();
+            let refused = Model::REFINED.supports(&point.scenario).unwrap_err();
             assert!(
                 refused.iter().any(|unsupported| unsupported.key.ends_with(key)),
                 "{file}: {refused:?}"

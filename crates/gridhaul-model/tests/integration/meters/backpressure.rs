@@ -1,6 +1,6 @@
 //! Aggregators that close receive windows, and links that the regions of several aggregators share.
 
-use gridhaul_model::{Model, PaperModel, PrintedModel};
+use gridhaul_model::Model;
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
@@ -12,12 +12,12 @@ const CLOSED: Case = Case { backpressure: true, ..FIGURE_10 };
 #[test]
 fn flow_control_moves_the_overload_from_losses_to_waiting_times() {
     for (drop, wait) in FIGURE_10.both(50).into_iter().zip(CLOSED.both(50)) {
-        assert!(drop.loss(&Model) > 0.8 && wait.loss(&Model) < 0.1);
+        assert!(drop.loss(&Model::REFINED) > 0.8 && wait.loss(&Model::REFINED) < 0.1);
         // Little's law for one region: 8,000 meters, of which 60 s times the rate of the readings
         // are silent; all others wait.
-        let per_second = wait.metric(&Model, Metric::Goodput) / 1600.0 / 50.0;
+        let per_second = wait.metric(&Model::REFINED, Metric::Goodput) / 1600.0 / 50.0;
         let expected = (8000.0 - 60.1 * per_second) / per_second;
-        let delay = wait.metric(&Model, Metric::SegmentDelayTotal);
+        let delay = wait.metric(&Model::REFINED, Metric::SegmentDelayTotal);
         assert!((delay / expected - 1.0).abs() < 0.01, "{delay} {expected}");
         // The path is full: 1,042 packets/s, some of them retransmissions.
         assert!((850.0..1042.0).contains(&(50.0 * per_second)), "{per_second}");
@@ -28,8 +28,8 @@ fn flow_control_moves_the_overload_from_losses_to_waiting_times() {
 /// hop, less with Vegas than with Reno up to some hundred aggregators, and more again with many.
 #[test]
 fn flow_control_gives_the_shape_of_figure_10() {
-    let loss = |aggregators| CLOSED.both(aggregators).map(|case| case.loss(&Model));
-    let one_hop = FIGURE_10.both(0).map(|case| case.loss(&Model));
+    let loss = |aggregators| CLOSED.both(aggregators).map(|case| case.loss(&Model::REFINED));
+    let one_hop = FIGURE_10.both(0).map(|case| case.loss(&Model::REFINED));
     for aggregators in [1, 5, 50, 100, 300, 600, 1000] {
         let [reno, vegas] = loss(aggregators);
         assert!(reno < one_hop[0] && vegas < one_hop[1]);
@@ -42,18 +42,18 @@ fn flow_control_gives_the_shape_of_figure_10() {
 fn without_congestion_flow_control_changes_nothing() {
     let light = |case: Case| Case { meters: 5_000, ..case };
     for (drop, wait) in light(FIGURE_10).both(20).into_iter().zip(light(CLOSED).both(20)) {
-        let delay = |case: Case| case.metric(&Model, Metric::SegmentDelayTotal);
+        let delay = |case: Case| case.metric(&Model::REFINED, Metric::SegmentDelayTotal);
         assert!((delay(wait) / delay(drop) - 1.0).abs() < 0.02);
         // With one segment in flight instead of two, a burst sends half as many segments.
-        let load = |case: Case| case.metric(&Model, Metric::Goodput);
+        let load = |case: Case| case.metric(&Model::REFINED, Metric::Goodput);
         assert!((0.45..0.7).contains(&(load(wait) / load(drop))), "{}", load(wait) / load(drop));
-        assert!(wait.loss(&Model) < 1e-3);
+        assert!(wait.loss(&Model::REFINED) < 1e-3);
     }
 }
 
 #[test]
 fn the_papers_equations_have_no_flow_control() {
-    for backend in [&PaperModel as &dyn Backend, &PrintedModel] {
+    for backend in [&Model::PAPER as &dyn Backend, &Model::PRINTED] {
         let keys = backend.supports(&CLOSED.both(50)[0].scenario()).unwrap_err();
         assert!(keys[0].key.ends_with("aggregator.when_full"), "{keys:?}");
     }
@@ -63,7 +63,7 @@ fn the_papers_equations_have_no_flow_control() {
 #[test]
 fn printed_equations_differ_little() {
     for case in FIGURE_10.both(100) {
-        let (corrected, printed) = (case.loss(&PaperModel), case.loss(&PrintedModel));
+        let (corrected, printed) = (case.loss(&Model::PAPER), case.loss(&Model::PRINTED));
         assert!(corrected != printed && (printed / corrected - 1.0).abs() < 0.02);
     }
 }
@@ -101,7 +101,8 @@ fn shared_channel(aggregators: u64, own: bool) -> Scenario {
 #[test]
 fn regions_may_share_a_channel() {
     let loss = |scenario: &Scenario| {
-        let answer = Model.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
+        let answer =
+            Model::REFINED.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
         answer.points[0].flows[0].mean(Metric::SegmentLoss).unwrap()
     };
     let one = loss(&shared_channel(1, true));
@@ -115,12 +116,12 @@ fn regions_may_share_a_channel() {
 #[test]
 fn a_link_before_aggregators_that_carries_other_flows_is_refused() {
     let mut scenario = shared_channel(10, false);
-    assert!(Model.supports(&scenario).is_ok());
+    assert!(Model::REFINED.supports(&scenario).is_ok());
     let direct = scenario.flow["reading"].clone();
     scenario.flow.insert(
         "direct".to_owned(),
         gridhaul_scenario::scenario::Flow { to: "cell".to_owned(), ..direct },
     );
-    let keys = Model.supports(&scenario).unwrap_err();
+    let keys = Model::REFINED.supports(&scenario).unwrap_err();
     assert_eq!(keys[0].key, "link.channel");
 }

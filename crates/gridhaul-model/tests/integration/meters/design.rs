@@ -2,7 +2,7 @@
 //! 0 to 10⁴ aggregators, 64 kbit/s to 1 Gbit/s, queues of 1 to 10⁴ packets, round-trip times of 1
 //! ms to 5 s, Reno and Vegas, all profiles, bursts and messages, one region or two different ones.
 
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
@@ -116,7 +116,7 @@ pub(crate) struct Outcome {
 /// unreported residual.
 pub(crate) fn solve(number: u64, paper: bool) -> Result<Outcome, String> {
     let (text, scenario) = scenario(number);
-    let backend: &dyn Backend = if paper { &PaperModel } else { &Model };
+    let backend: &dyn Backend = if paper { &Model::PAPER } else { &Model::REFINED };
     let answer = backend.run(&scenario, &NoProgress).map_err(|error| format!("{error}\n{text}"))?;
     let unsolved = answer.warnings.iter().any(|warning| warning.about == "model");
     let residual = check(&answer).map_err(|wrong| format!("{wrong}\n{text}"))?;

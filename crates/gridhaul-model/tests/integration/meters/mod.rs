@@ -7,7 +7,7 @@ mod design;
 mod start_keys;
 mod threads;
 
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Metric, Row};
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
@@ -16,12 +16,12 @@ use self::case::{Case, FIGURE_10};
 
 #[test]
 fn loss_is_highest_over_one_hop_and_higher_with_vegas() {
-    for backend in [&Model as &dyn Backend, &PaperModel] {
+    for backend in [&Model::REFINED as &dyn Backend, &Model::PAPER] {
         let [reno, vegas] = FIGURE_10.both(0).map(|case| case.loss(backend));
         assert!(vegas >= reno, "{reno} {vegas}");
     }
     // Section 5: the loss exceeds 0.7 in both cases.
-    for backend in [&Model as &dyn Backend, &PaperModel] {
+    for backend in [&Model::REFINED as &dyn Backend, &Model::PAPER] {
         for case in FIGURE_10.both(0) {
             assert!(case.loss(backend) > 0.7);
         }
@@ -31,20 +31,20 @@ fn loss_is_highest_over_one_hop_and_higher_with_vegas() {
 #[test]
 fn fifty_aggregators_reduce_the_loss_below_10_percent_with_the_papers_assumptions() {
     for case in FIGURE_10.both(50) {
-        assert!(case.loss(&PaperModel) < 0.1);
+        assert!(case.loss(&Model::PAPER) < 0.1);
     }
     // "Between 50 and 250" (section 5): under Vegas for most of them.
-    let low = (50..=250).step_by(10).filter(|&n| FIGURE_10.both(n)[1].loss(&PaperModel) < 0.1);
+    let low = (50..=250).step_by(10).filter(|&n| FIGURE_10.both(n)[1].loss(&Model::PAPER) < 0.1);
     assert!(low.count() > 21 / 2);
 }
 
 /// A single aggregator is excluded: its window of 64 segments cannot saturate the link.
 #[test]
 fn loss_with_aggregators_is_below_one_hop_with_the_papers_assumptions() {
-    let one_hop = FIGURE_10.both(0).map(|case| case.loss(&PaperModel));
+    let one_hop = FIGURE_10.both(0).map(|case| case.loss(&Model::PAPER));
     for aggregators in [2, 5, 20, 50, 100, 300, 1000] {
         for (case, one_hop) in FIGURE_10.both(aggregators).into_iter().zip(one_hop) {
-            assert!(case.loss(&PaperModel) < one_hop, "{case:?}");
+            assert!(case.loss(&Model::PAPER) < one_hop, "{case:?}");
         }
     }
 }
@@ -52,23 +52,23 @@ fn loss_with_aggregators_is_below_one_hop_with_the_papers_assumptions() {
 #[test]
 fn loss_of_reno_falls_faster_and_of_vegas_stays_low_for_longer_with_the_papers_assumptions() {
     for aggregators in [1, 2, 5] {
-        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&PaperModel));
+        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&Model::PAPER));
         assert!(reno < vegas, "{aggregators}: {reno} {vegas}");
     }
     for aggregators in [20, 50, 100, 300] {
-        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&PaperModel));
+        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&Model::PAPER));
         assert!(vegas < reno, "{aggregators}: {reno} {vegas}");
     }
     for congestion_control in 0..2 {
         let losses =
-            [20, 100, 300, 1000].map(|n| FIGURE_10.both(n)[congestion_control].loss(&PaperModel));
+            [20, 100, 300, 1000].map(|n| FIGURE_10.both(n)[congestion_control].loss(&Model::PAPER));
         assert!(losses.is_sorted(), "{losses:?}");
     }
 }
 
 #[test]
 fn aggregators_increase_the_delay() {
-    for backend in [&Model as &dyn Backend, &PaperModel] {
+    for backend in [&Model::REFINED as &dyn Backend, &Model::PAPER] {
         let delay = |case: Case| case.metric(backend, Metric::SegmentDelayTotal);
         for aggregators in [5, 50, 500] {
             for (one, two) in FIGURE_10.both(0).into_iter().zip(FIGURE_10.both(aggregators)) {
@@ -93,7 +93,7 @@ fn one_hop_agrees_with_the_packet_simulation() {
         (20_000, true, 0.5511),
         (30_000, true, 0.6606),
     ] {
-        let loss = Case { meters, vegas, ..figure_7 }.loss(&Model);
+        let loss = Case { meters, vegas, ..figure_7 }.loss(&Model::REFINED);
         assert!((loss - simulated).abs() < 0.02, "{meters} {vegas}: {loss} {simulated}");
     }
 }
@@ -112,7 +112,8 @@ fn one_hop_with_restarts_agrees_with_the_packet_simulation() {
         (32_000, true, 2.643e6, 0.6216),
     ] {
         let case = Case { meters, vegas, restart: true, ..figure_7 };
-        let (offered, lost) = (case.metric(&Model, Metric::OfferedLoad), case.loss(&Model));
+        let (offered, lost) =
+            (case.metric(&Model::REFINED, Metric::OfferedLoad), case.loss(&Model::REFINED));
         assert!((offered / load - 1.0).abs() < 0.08, "{meters} {vegas}: {offered} {load}");
         assert!((lost - loss).abs() < 0.035, "{meters} {vegas}: {lost} {loss}");
     }
@@ -125,7 +126,8 @@ fn aggregators_agree_with_the_packet_simulation() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/aggregators.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
-    let answer = Model.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
+    let answer =
+        Model::REFINED.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     for (congestion_control, meters, aggregators, loss, delay) in [
         ("reno", "8000", "5", 0.0, Some(0.0533)),
         ("vegas", "8000", "200", 0.0, Some(0.0533)),
@@ -193,7 +195,7 @@ fn delays_of_messages_agree_with_the_packet_simulation_below_full_load() {
         (7_500, true, 0.028_409, 0.034_463),
         (10_000, true, 0.030_986, 0.044_511),
     ] {
-        let (row, check) = messages(meters, vegas, QUEUE, POISSON, &Model);
+        let (row, check) = messages(meters, vegas, QUEUE, POISSON, &Model::REFINED);
         let assert_ratio = |metric, simulated: f64, maximum: f64| {
             let ratio = row.mean(metric).unwrap() / simulated;
             assert!((0.99..maximum).contains(&ratio), "{meters} {vegas}: {metric} {ratio}");
@@ -211,7 +213,7 @@ fn delays_of_bursts_in_overload_are_dominated_by_timeouts() {
     for (meters, vegas, mean, deadline_met) in
         [(32_000, false, 11.57, 0.832), (16_000, true, 6.18, 0.849), (24_000, true, 33.6, 0.492)]
     {
-        let (row, check) = messages(meters, vegas, QUEUE, bursts, &Model);
+        let (row, check) = messages(meters, vegas, QUEUE, bursts, &Model::REFINED);
         let ratio = row.mean(Metric::DelayMean).unwrap() / mean;
         assert!((0.8..1.25).contains(&ratio), "{meters} {vegas}: {ratio}");
         let share = check.measured.unwrap();
@@ -224,7 +226,7 @@ fn delays_of_bursts_in_overload_are_dominated_by_timeouts() {
 fn limiting_delays_are_exact_or_missing() {
     let delays = [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98];
     for vegas in [false, true] {
-        let row_with = |link_keys, load| messages(100, vegas, link_keys, load, &Model);
+        let row_with = |link_keys, load| messages(100, vegas, link_keys, load, &Model::REFINED);
         // No loss and almost no queueing: 1.92 ms transmission and 25 ms propagation.
         let (row, check) = row_with(QUEUE, POISSON);
         for metric in delays {
@@ -252,10 +254,10 @@ fn limiting_delays_are_exact_or_missing() {
         assert!(delays.iter().all(|metric| row.mean(*metric).is_none()), "{row:?}");
         assert_eq!((check.measured, check.met), (None, None));
         // The offered load exceeds the capacity: backlog and delay grow without bound.
-        let (row, check) = messages(20_000, vegas, QUEUE, POISSON, &Model);
+        let (row, check) = messages(20_000, vegas, QUEUE, POISSON, &Model::REFINED);
         assert_eq!((row.mean(Metric::DelayMean), check.met), (None, None));
         // The paper's chain gives rates only.
-        assert_eq!(messages(100, vegas, QUEUE, POISSON, &PaperModel).1.met, None);
+        assert_eq!(messages(100, vegas, QUEUE, POISSON, &Model::PAPER).1.met, None);
     }
 }
 
@@ -267,7 +269,7 @@ fn long_messages_take_several_windows() {
     let (rtt, transit) = (0.05192, 0.02692);
     // Five segments: Vegas sends 2, 2, 1; Reno after a silence 1, 2, 2.
     for vegas in [false, true] {
-        let (row, _) = messages(10, vegas, QUEUE, load, &Model);
+        let (row, _) = messages(10, vegas, QUEUE, load, &Model::REFINED);
         let delay = row.mean(Metric::DelayMean).unwrap();
         assert!((delay / (2.0 * rtt + transit) - 1.0).abs() < 0.02, "{delay}");
     }
@@ -300,7 +302,8 @@ fn hard_cases_are_solved() {
     let text = text.split("[plan]").next().unwrap().replace("count = 20\n", "count = 6\n");
     let text = text.replace("rate = \"1 Mbit/s\"", "rate = \"256 kbit/s\"");
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
-    let answer = Model.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
+    let answer =
+        Model::REFINED.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     assert!(
         answer.warnings.iter().all(|warning| warning.about != "model"),
         "{:?}",
@@ -318,7 +321,7 @@ fn grid(
     rtts: &[u64],
 ) -> (u32, u32, f64) {
     let (mut points, mut warned, mut worst) = (0, 0, 0.0_f64);
-    for backend in [&Model as &dyn Backend, &PaperModel] {
+    for backend in [&Model::REFINED as &dyn Backend, &Model::PAPER] {
         for &meters in meters {
             for &aggregators in aggregators.iter().filter(|&&aggregators| aggregators < meters) {
                 for &rate in rates {

@@ -1,6 +1,6 @@
 //! Keys that set the start of connections, which a steady state does not include.
 
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::Model;
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
@@ -27,7 +27,7 @@ fn keys_of_the_start_of_connections_have_no_effect_and_cause_a_warning() {
         "flow.reading.start_spread",
         "node.aggregator.aggregator.start_spread",
     ];
-    for backend in [&Model as &dyn Backend, &PaperModel] {
+    for backend in [&Model::REFINED as &dyn Backend, &Model::PAPER] {
         let named = subjects(backend, &with);
         assert!(keys.iter().all(|key| named.iter().any(|named| named == key)), "{named:?}");
         let named = subjects(backend, &without);

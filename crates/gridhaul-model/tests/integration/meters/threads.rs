@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gridhaul_model::{ModelRules, ParallelModel};
+use gridhaul_model::{Model, ModelRules};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, NoProgress, Progress};
 use gridhaul_scenario::scenario::Scenario;
@@ -22,7 +22,7 @@ fn sweep() -> Scenario {
 }
 
 fn answer(rules: ModelRules, threads: usize, progress: &dyn Progress) -> Answer {
-    ParallelModel { rules, threads }.run(&sweep(), progress).unwrap()
+    Model { rules, threads }.run(&sweep(), progress).unwrap()
 }
 
 /// Interrupts after so many points.
