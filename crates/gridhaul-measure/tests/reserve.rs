@@ -70,10 +70,14 @@ fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
     join_measurements(desk.path(), "results");
     let output = run("results", &[]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    assert!(errors.contains("verdicts are as recorded"), "{errors}");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"));
     let list = |key: &str| document[key].as_array().expect("a list").clone();
+    // The sentence has only their number.
+    let mut deviations = list("claims");
+    deviations.retain(|claim| claim["as_recorded"] == false);
+    assert!(output.status.success() && deviations.is_empty(), "{errors}{deviations:#?}");
+    assert!(errors.contains("verdicts are as recorded"), "{errors}");
     assert_eq!(list("cells").len(), 16);
     for cell in list("cells") {
         assert!(cell["error"].is_null() && !list("claims").is_empty(), "{cell}");
