@@ -1,5 +1,6 @@
 //! Statements of the report, compared with the measurements.
 
+mod comparisons;
 mod estimate;
 mod latency;
 mod outages;

@@ -110,6 +110,90 @@ fn udp_is_not_the_fastest_if_one_other_protocol_is_faster_somewhere() {
     assert_eq!(of_cells(&cells(0.5e-3), "udp-fastest-on-every-system"), Verdict::Differs);
 }
 
+#[test]
+fn a_due_comparison_without_enough_repetitions_leaves_a_claim_open() {
+    let at = |system, protocol, rate| CellKey::uplink(system, protocol, rate);
+    let mut cells = vec![
+        cell(at("ethernet", "udp", 100), &around(1e-3)),
+        cell(at("ethernet", "mqtt", 100), &around(2e-3)),
+    ];
+    assert_eq!(of_cells(&cells, "udp-fastest-on-every-system"), Verdict::Agrees);
+    cells[1].repetitions.pop();
+    assert_eq!(of_cells(&cells, "udp-fastest-on-every-system"), Verdict::Undecided);
+}
+
+#[test]
+fn systems_are_ordered_at_every_rate() {
+    let cells = |slow: f64| -> Vec<_> {
+        let means = [("ethernet", 1e-3), ("5g-prototype", 4e-3), ("5g-ready", 20e-3)];
+        let at = |(system, mean)| {
+            [(10, mean), (1_000, slow * mean)]
+                .map(|(rate, mean)| cell(CellKey::uplink(system, "mqtt", rate), &around(mean)))
+        };
+        means.into_iter().flat_map(at).collect()
+    };
+    let mut measured = cells(1.0);
+    assert_eq!(of_cells(&measured, "order-of-systems-mqtt"), Verdict::Agrees);
+    measured[1].repetitions.clear();
+    assert_eq!(of_cells(&measured, "order-of-systems-mqtt"), Verdict::Undecided);
+    measured[1] = cell(measured[1].key, &around(5e-3));
+    assert_eq!(of_cells(&measured, "order-of-systems-mqtt"), Verdict::Differs, "at 1,000/s");
+}
+
+#[test]
+fn a_loss_in_a_disturbed_repetition_decides_nothing() {
+    let mut cells = vec![
+        cell(CellKey::uplink("ethernet", "sv", 10), &around(1e-3)),
+        cell(CellKey::uplink("5g-ready", "sv", 10), &around(1e-3)),
+    ];
+    let verdict = |cells: &[Cell]| of_cells(cells, "nothing-lost");
+    cells[0].repetitions[0].invalid.push("late".into());
+    assert_eq!(verdict(&cells), Verdict::Agrees);
+    cells[0].repetitions[0].missing = 1;
+    assert_eq!(verdict(&cells), Verdict::Undecided);
+    cells[1].repetitions[0].missing = 1;
+    assert_eq!(verdict(&cells), Verdict::Differs);
+    cells[1].repetitions.clear();
+    cells[0].repetitions[0].missing = 0;
+    assert_eq!(verdict(&cells), Verdict::Undecided, "nothing is known of 5G-ready");
+}
+
+#[test]
+fn a_latency_decreases_from_each_rate_to_the_next() {
+    let verdict = |means: [f64; 3]| {
+        let at =
+            |(rate, mean): (u32, f64)| cell(CellKey::uplink("ethernet", AMQP, rate), &around(mean));
+        let cells: Vec<_> = RATES.into_iter().zip(means).map(at).collect();
+        of_cells(&cells, "ethernet-amqp-decreases")
+    };
+    assert_eq!(verdict([3e-3, 2e-3, 1e-3]), Verdict::Agrees);
+    assert_eq!(verdict([3e-3, 4e-3, 1e-3]), Verdict::Differs);
+}
+
+#[test]
+fn the_largest_latency_is_that_of_the_slowest_rate() {
+    let verdict = |ready: [f64; 2]| {
+        let mut cells = vec![cell(CellKey::uplink("5g-prototype", AMQP, 10), &around(33e-3))];
+        let at =
+            |(rate, max): (u32, f64)| cell(CellKey::uplink("5g-ready", AMQP, rate), &around(max));
+        cells.extend([10, 1_000].into_iter().zip(ready).map(at));
+        of_cells(&cells, "amqp-worst-380-and-33")
+    };
+    assert_eq!(verdict([50e-3, 380e-3]), Verdict::Agrees);
+    assert_eq!(verdict([50e-3, 200e-3]), Verdict::Differs);
+}
+
+#[test]
+fn udp_loses_at_least_what_exceeds_the_capacity() {
+    let verdict = |missing| {
+        let key = CellKey::uplink("5g-ready", "udp", 100).with(Variant::AboveCapacity);
+        let mut cells = vec![cell(key, &[0.1])];
+        cells[0].repetitions[0].missing = missing;
+        of_cells(&cells, "congestion-udp-loses")
+    };
+    assert_eq!((verdict(4), verdict(5)), (Verdict::Differs, Verdict::Agrees));
+}
+
 fn outage(fault: Fault, client: Client, [later_with_arrivals, later]: [usize; 2]) -> OutageCell {
     let case =
         OutageCase { protocol: "mqtt".into(), mosquitto: false, fault, client, length_s: 10.0 };

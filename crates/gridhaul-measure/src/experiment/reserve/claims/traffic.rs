@@ -114,6 +114,10 @@ fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
     };
     let amqp_json =
         |column: &Column| column.protocol == Protocol::Amqp && column.encoding == Encoding::Json;
+    let without_payload = |selected: &dyn Fn(&Column) -> bool| {
+        let percent = |measured: &Measured| 100.0 * share(measured);
+        series.each(selected, &percent, "% without payload", |value| value > 25.0)
+    };
     let mqtt = |column: &Column| column.protocol == Protocol::Mqtt;
     let amqp = |column: &Column| column.protocol == Protocol::Amqp;
     let over_tcp = |column: &Column| column.protocol != Protocol::SampledValues;
@@ -148,10 +152,8 @@ fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
                 (1.9..=3.5).contains(&value)
             })
         }
-        "packets-are-acknowledgements" => {
-            series
-                .each(&mqtt, &|pair| 100.0 * share(pair), "% without payload", |value| value > 25.0)
-        }
+        "mqtt-packets-are-acknowledgements" => without_payload(&mqtt),
+        "amqp-packets-are-acknowledgements" => without_payload(&amqp),
         "tcp-twice-the-bandwidth" => {
             let least = sv(&bytes);
             series.each(&over_tcp, &bytes, "B", |value| value > 2.0 * least)
