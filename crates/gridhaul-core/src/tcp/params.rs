@@ -17,7 +17,9 @@ pub struct StackParams {
     pub recovery: Recovery,
     /// Payload of a full segment in bytes.
     pub mss: u32,
-    /// IP and TCP headers without options, in bytes.
+    /// IP and TCP headers without options, in bytes. The check of a scenario limits them to
+    /// [`Stack::HEADER_MAX`](gridhaul_scenario::scenario::Stack::HEADER_MAX), so that the size with
+    /// options fits into [`Segment::header`](super::Segment::header).
     pub header: u32,
     /// Receive buffer in bytes.
     pub receive_window: u32,

@@ -24,7 +24,8 @@ pub struct Stack {
     pub mss: Option<Bytes>,
     /// Size of the IP and TCP headers of each segment, without options. Absent: according to the
     /// `ip` of the flow, 40 B for IPv4 and 60 B for IPv6. Other sizes represent compressed headers,
-    /// or headers of tunnels and link layers; the size of the other IP version is an error.
+    /// or headers of tunnels and link layers, at most 215 B: with 40 B of options, 255 B. The size
+    /// of the other IP version is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<Bytes>,
     /// Largest window that the receiver offers: the size of its buffer.
@@ -131,6 +132,15 @@ pub struct Stack {
     /// comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_classifier: Option<LossClassifier>,
+}
+
+impl Stack {
+    /// Most bytes of TCP options in a segment (RFC 9293, section 3.1: the data offset is at most 15
+    /// words).
+    pub const OPTIONS_MAX: Bytes = Bytes::new(40);
+
+    /// Largest [`Stack::header`]: with options, the headers of a segment are counted in a byte.
+    pub const HEADER_MAX: Bytes = Bytes::new(255 - Self::OPTIONS_MAX.get());
 }
 
 /// A bundle of default values for the TCP parameters.

@@ -68,7 +68,7 @@ fn a_header_size_of_the_other_ip_version_is_rejected_with_a_remedy() {
 #[test]
 fn other_header_sizes_are_accepted_for_compression_and_tunnels() {
     for ip in ["ip = 4", "ip = 6"] {
-        for header in ["20 B", "41 B", "84 B"] {
+        for header in ["20 B", "41 B", "84 B", "215 B"] {
             let stack = format!("[stack.s]\nheader = '{header}'\n");
             assert!(read(&format!("{BULK}\n{ip}"), &stack).is_ok(), "{ip} {header}");
         }

@@ -99,7 +99,7 @@ impl Connection {
         target.clock = clock_option(params);
         target.ecn = EcnCodePoint::NotEct;
         target.flags = flags;
-        target.header = (params.header as usize + options).min(255) as u8;
+        target.header = (params.header as usize + options) as u8;
     }
 
     #[inline(never)]
@@ -140,7 +140,7 @@ impl Connection {
             if notifies { self.ecn_fields(range, len) } else { Default::default() };
         target.ecn = ecn;
         target.flags = flags.with(ecn_flags);
-        target.header = header.min(255) as u8;
+        target.header = header as u8;
     }
 
     /// The numbers of the timestamp option, if both ends use it.

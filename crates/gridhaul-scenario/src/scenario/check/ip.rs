@@ -60,9 +60,12 @@ impl Report<'_> {
             );
             self.refuse_once(location, message, remedy);
         } else if let Some(mss) = stack.mss
-            && mss.get() + stack.header.unwrap_or(headers).get() > PACKET_MAX.get()
+            && let header = stack.header.unwrap_or(headers)
+            // A larger header is an error of its own.
+            && header <= Stack::HEADER_MAX
+            && mss.get() + header.get() > PACKET_MAX.get()
         {
-            let largest = PACKET_MAX.get() - stack.header.unwrap_or(headers).get();
+            let largest = PACKET_MAX.get() - header.get();
             let message = format!(
                 "with its headers ({headers} for {ip}) a segment is longer than {} bytes",
                 PACKET_MAX.get()

@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::scenario::{CongestionControlAlgorithm, PACKET_MAX, Profile, Stack};
-use crate::units::WindowSize;
+use crate::units::{Bytes, WindowSize};
 
 /// IP and TCP headers without options: the largest packet minus these headers is the largest MSS.
 const HEADERS: u64 = 40;
@@ -24,7 +24,19 @@ impl Report<'_> {
 
     fn segments(&mut self, key: &str, stack: &Stack) {
         let largest = PACKET_MAX.get() - HEADERS;
-        let header = stack.header.map_or(HEADERS, |header| header.get());
+        let header = stack.header.unwrap_or(Bytes::new(HEADERS));
+        if header > Stack::HEADER_MAX {
+            self.refuse(
+                format!("{key}.header"),
+                format!(
+                    "the headers must be at most {}, not {header}: with options of up to {}, they \
+                     may have 255 B",
+                    Stack::HEADER_MAX,
+                    Stack::OPTIONS_MAX
+                ),
+                "the usual header is \"40 B\"",
+            );
+        }
         if let Some(mss) = stack.mss
             && !(1..=largest).contains(&mss.get())
         {
@@ -33,7 +45,9 @@ impl Report<'_> {
                 format!("the MSS must be from 1 to {largest} bytes, not {mss}"),
                 "write \"1460 B\", or leave it out",
             );
-        } else if stack.mss.map_or(1, |mss| mss.get()) + header > PACKET_MAX.get() {
+        } else if header <= Stack::HEADER_MAX
+            && stack.mss.is_some_and(|mss| mss.get() + header.get() > PACKET_MAX.get())
+        {
             self.refuse(
                 format!("{key}.header"),
                 format!("with its headers, a segment is larger than {} bytes", PACKET_MAX.get()),

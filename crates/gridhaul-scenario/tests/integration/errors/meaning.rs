@@ -656,6 +656,17 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     ("an unknown queueing discipline", "delay =", "aqm.fqcodel = {}, delay ="),
     ("MSS of zero", "congestion_control = \"reno\"", "mss = \"0 B\""),
     ("MSS too large", "congestion_control = \"reno\"", "mss = \"64 KiB\""),
+    ("headers and options above 255 B", "congestion_control = \"reno\"", "header = \"216 B\""),
+    (
+        "MSS with headers above a packet",
+        "congestion_control = \"reno\"",
+        "header = \"100 B\"\nmss = \"65495 B\"",
+    ),
+    (
+        "headers above a packet with an MSS",
+        "congestion_control = \"reno\"",
+        "header = \"70000 B\"\nmss = \"1460 B\"",
+    ),
     ("dupthresh of zero", "congestion_control = \"reno\"", "dupthresh = 0"),
     ("ack_every of zero", "congestion_control = \"reno\"", "ack_every = 0"),
     ("ack_every too large", "congestion_control = \"reno\"", "ack_every = 256"),
