@@ -42,6 +42,27 @@ fn the_last_entry_changes_fastest_and_keys_of_one_entry_together() {
 }
 
 #[test]
+fn an_entry_of_a_list_that_the_file_lacks_is_an_error_with_a_remedy() {
+    let refused = |base: &str, key: &str| {
+        let sweep = format!("[[sweep]]\nvary.\"{key}\" = [\"2 s\", \"3 s\"]");
+        Scenario::from_toml(&format!("{base}\n{sweep}"), "a.toml").unwrap_err().to_string()
+    };
+    let outage = "both.outage = [{ start = \"1 s\", length = \"1 s\" }], both.rate";
+    let with_list = BASE.replace("both.rate", outage);
+    for key in ["link.l.both.outage.0.length", "link.l.both.outage[0].length"] {
+        let error = refused(BASE, key);
+        let reason = "\"link.l.both.outage\" has no entry 0, since the file has no such list";
+        assert!(error.contains(reason), "{error}");
+        assert!(error.contains("help: give the whole list"), "{error}");
+        let sweep = format!("[[sweep]]\nvary.\"{key}\" = [\"2 s\", \"3 s\"]");
+        let swept = Scenario::from_toml(&format!("{with_list}\n{sweep}"), "a.toml").unwrap();
+        assert_eq!(swept.points().unwrap().len(), 2);
+    }
+    let error = refused(&with_list, "link.l.both.outage.1.length");
+    assert!(error.contains("has no entry 1") && error.contains("give the whole list"), "{error}");
+}
+
+#[test]
 fn ranges_keep_the_unit_and_the_ends() {
     let rate = |range: &str| points(&format!("[[sweep]]\nvary.\"link.l.both.rate\" = {range}"));
     assert_eq!(

@@ -113,6 +113,8 @@ fn invalid_arguments_are_refused_with_the_option_and_the_expectation() {
     run("--set link.wirr.both.rate='3 Mbit/s'", &["--set link.wirr.both.rate", "wire"]);
     run("--set link.wire.both.rate=3", &["--set link.wire.both.rate"]);
     run("--set link.wire.both.rate='3 km'", &["--set link.wire.both.rate", "3 km"]);
+    let absent = ["--set link.wire.both.outage.0.length", "has no entry 0", "give the whole list"];
+    run("--set link.wire.both.outage.0.length='3 s'", &absent);
     run("--set sweep=1", &["sweep"]);
     run("--replications 0", &["replications"]);
     run("--replications -1", &["'-1'", "--replications", "expected a whole number"]);

@@ -195,7 +195,11 @@ fn find(base: &Json, key: &str) -> Result<(), Refusal> {
                 None => {
                     return Err((
                         format!("{:?} has no entry {step}", steps[..depth].join(".")),
-                        format!("entries are counted from 0; there are {}", list.len()),
+                        format!(
+                            "entries are counted from 0, and there are {}; to add one, give the \
+                             whole list",
+                            list.len()
+                        ),
                     ));
                 }
                 found => found,

@@ -55,6 +55,23 @@ impl Setting<'_> {
         Diagnostic::new(self.source, reason, "")
     }
 
+    /// The diagnostic for an entry of a list that the file does not have: `tree` has a table with
+    /// the number of the entry in its place.
+    fn entry_of_absent_list(&self, tree: &Json) -> Option<Diagnostic> {
+        let steps: Vec<_> = steps(self.key).collect();
+        let table_at = |depth: usize| {
+            let path = format!("/{}", steps[..depth].join("/"));
+            tree.pointer(&path).and_then(Json::as_object)
+        };
+        let has_only_entry = |depth: &usize| table_at(*depth).is_some_and(|table| table.len() == 1);
+        let mut numbers = (1..steps.len()).filter(|&depth| steps[depth].parse::<usize>().is_ok());
+        let depth = numbers.find(has_only_entry)?;
+        let (list, entry) = (steps[..depth].join("."), steps[depth]);
+        let reason = format!("{list:?} has no entry {entry}, since the file has no such list");
+        let remedy = format!("give the whole list, with all keys of each entry: {list}=[{{…}}]");
+        Some(Diagnostic { remedy, ..self.refused_key(&reason) })
+    }
+
     /// The diagnostic for a tree that is not a scenario because of this setting.
     pub(super) fn unreadable(&self, tree: &Json, error: &serde_json::Error) -> Diagnostic {
         // The TOML parser reports the key of an error, which the JSON deserialiser does not.
@@ -62,6 +79,11 @@ impl Setting<'_> {
             let (message, remedy) = explain::in_toml_terms(&error.to_string(), self.key);
             return Diagnostic { remedy, ..self.refused("", &message) };
         };
+        if found.message == "expected a list, found a table"
+            && let Some(diagnostic) = self.entry_of_absent_list(tree)
+        {
+            return diagnostic;
+        }
         let is_key = below(&found.key, self.key).is_empty();
         let refused = match found.message.strip_prefix("there is no key ") {
             Some(_) if is_key => self.refused_key(&found.message),
