@@ -1,8 +1,12 @@
 //! Error messages of the TOML parser, in terms of the scenario file.
 
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
+
 use super::locate::Document;
 use crate::scenario::error::{Diagnostic, SourceLocation};
-use crate::scenario::suggest;
+use crate::scenario::{Load, Loss, suggest};
 
 /// The diagnostic for a text that is not TOML.
 pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Diagnostic {
@@ -119,18 +123,30 @@ fn enum_value(message: &str, key: &str) -> (String, String) {
         _ => "expected a table with one key, found none",
     };
     let remedy = match key.rsplit(['.', '"']).next() {
-        Some("load") => {
-            "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off`, \
-             `request_response`, `exchange`, `modbus`, `dlms`, `iec_104`, `burst`, `trace` and \
-             `application`: \
-             load.periodic = { size = \"240 B\", every = \"15 min\" }"
-        }
+        Some("load") => format!(
+            "write one of {}: load = \"bulk\", or load.periodic = {{ size = \"240 B\", every = \
+             \"15 min\" }}",
+            variants::<Load>()
+        ),
         Some("loss") => {
-            "write one of `bernoulli`, `gilbert_elliott` and `packets`: loss.bernoulli = \"1 %\""
+            format!("write one of {}: loss.bernoulli = \"1 %\"", variants::<Loss>())
         }
-        _ => "",
+        _ => String::new(),
     };
-    (found.to_owned(), remedy.to_owned())
+    (found.to_owned(), remedy)
+}
+
+/// The names of all values of an enum. The message for an unknown one has them, so that a new value
+/// is not missing here.
+fn variants<'de, T: Deserialize<'de>>() -> String {
+    let unnamed: StrDeserializer<'de, serde::de::value::Error> = "".into_deserializer();
+    let message = T::deserialize(unnamed).err().map_or_else(String::new, |error| error.to_string());
+    let (_, names) = unknown(&message, "unknown variant ").unwrap_or_default();
+    match names.split_last() {
+        Some((last, [])) => format!("`{last}`"),
+        Some((last, others)) => format!("{} and `{last}`", suggest::list("", others)),
+        None => String::new(),
+    }
 }
 
 /// Description of a Rust type in terms of TOML.
@@ -166,5 +182,30 @@ fn found(found: &str) -> String {
         None if found == "map" => "a table".to_owned(),
         None if found == "sequence" => "a list".to_owned(),
         _ => found.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_for_a_load_names_every_load() {
+        let names = variants::<Load>();
+        // The schema has the loads as well.
+        let schema = serde_json::to_value(schemars::schema_for!(Load)).unwrap();
+        let mut count = 0;
+        for choice in schema["oneOf"].as_array().unwrap() {
+            let tables = choice["properties"].as_object().into_iter().flat_map(|keys| keys.keys());
+            let words = choice["const"].as_str().into_iter();
+            let words = words.chain(
+                choice["enum"].as_array().into_iter().flatten().filter_map(|name| name.as_str()),
+            );
+            for name in tables.map(String::as_str).chain(words) {
+                assert!(names.contains(&format!("`{name}`")), "{name}: {names}");
+                count += 1;
+            }
+        }
+        assert_eq!(names.split(['`']).count() / 2, count, "{names}");
     }
 }
