@@ -42,6 +42,7 @@ fn add(answer: &mut Answer, point: &ScenarioPoint, network: &Network) {
             answer.warnings.push(Warning { about, message: message.to_owned() });
         }
     }
+    answer.warnings.extend(network.flows.iter().flat_map(|flow| warnings(network, flow)));
     let flows: Vec<Row> =
         network.flows.iter().map(|flow| flow_row(&point.scenario, network, flow)).collect();
     let deadlines = network.flows.iter().filter_map(|flow| {
@@ -61,6 +62,33 @@ fn add(answer: &mut Answer, point: &ScenarioPoint, network: &Network) {
         links: network.queues.iter().map(link_row).collect(),
         members: Vec::new(),
     });
+}
+
+/// Warnings about what the rounds of a connection exclude.
+fn warnings(network: &Network, flow: &FlowLoad) -> Vec<Warning> {
+    let exchange = &flow.exchange;
+    let mut messages = Vec::new();
+    let timeouts = network.syn_timeouts(flow);
+    if timeouts > 0 {
+        messages.push(
+            "the handshake takes longer than `rto_initial`, so that each SYN is retransmitted, and \
+             the connection may begin with a window of one segment: the equations exclude this; \
+             enlarge `rto_initial`, or use backend `sim`",
+        );
+    }
+    let mut flights = exchange.opened.flights.iter().chain(&exchange.plain.flights);
+    let has_rounds = flights.any(|flight| flight.segments as f64 > flight.window);
+    if has_rounds && flow.windows.delays_acknowledgements() {
+        messages.push(
+            "a message takes several round trips, in which the receiver may delay the \
+             acknowledgement of the last segment: the equations exclude this; use backend `sim`",
+        );
+    }
+    let warning = |message: &str| Warning {
+        about: format!("flow.{}", flow.name),
+        message: message.to_owned(),
+    };
+    messages.into_iter().map(warning).collect()
 }
 
 fn flow_row(scenario: &Scenario, network: &Network, flow: &FlowLoad) -> Row {

@@ -4,6 +4,8 @@ use gridhaul_core::load::ConnectionRules;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{ConnectionPolicy, Load, TlsResumption};
 
+use super::rounds::Windows;
+
 /// Packets of one direction, in bytes with headers.
 type Packets = Vec<f64>;
 
@@ -38,12 +40,22 @@ pub(super) struct Transmissions {
 pub(super) struct Flight {
     pub is_forward: bool,
     pub packets: Packets,
+    /// Packets with data.
+    pub segments: usize,
+    /// Size of a packet without data.
+    pub header: f64,
+    /// Window of the sender, in segments.
+    pub window: f64,
+    /// Whether Nagle's algorithm keeps the last segment back until all others are acknowledged.
+    pub last_waits: bool,
 }
 
 /// The packets of the two directions under construction.
 struct Builder {
     header: f64,
     mss: f64,
+    window: f64,
+    nagle: bool,
     flights: Vec<Flight>,
     directions: [Packets; 2],
     /// Whether an end has answered data with data: acknowledgements wait for the next answer.
@@ -60,8 +72,9 @@ impl Exchange {
     ) -> Self {
         // RFC 7323, appendix A: ten bytes, padded to twelve.
         let header = f64::from(stack.header) + if stack.timestamps { 12.0 } else { 0.0 };
-        let mut builder = Builder::new(header, f64::from(stack.mss));
-        let mut plain = Builder::new(header, f64::from(stack.mss));
+        let (mss, windows) = (f64::from(stack.mss), Windows::new(stack));
+        let mut builder = Builder::new(header, mss, windows.initial, windows.nagle);
+        let mut plain = Builder::new(header, mss, windows.after_silence, windows.nagle);
         let tls = rules.and_then(|rules| rules.tls.as_ref());
         let payload = rules.map_or(message, |rules| rules.stream_bytes(message as u64) as f64);
         let opens = opening > 0.0;
@@ -90,6 +103,9 @@ impl Exchange {
         let closes_at_once =
             closes.is_some_and(|rules| rules.policy == ConnectionPolicy::PerMessage);
         let own_alert = if closes_at_once { alert } else { 0.0 };
+        // FIN follows at once, and with it the last segment (RFC 9293, section 3.7.4: SEND with
+        // PUSH).
+        builder.nagle &= !closes_at_once;
         builder.flight(true, last + payload + own_alert);
         if closes.is_some() {
             builder.closing(alert - own_alert, tickets + alert);
@@ -107,9 +123,9 @@ impl Exchange {
 }
 
 impl Builder {
-    fn new(header: f64, mss: f64) -> Self {
+    fn new(header: f64, mss: f64, window: f64, nagle: bool) -> Self {
         let (flights, directions) = (Vec::new(), [Vec::new(), Vec::new()]);
-        Self { header, mss, flights, directions, is_dialogue: false }
+        Self { header, mss, window, nagle, flights, directions, is_dialogue: false }
     }
 
     fn finish(self) -> Transmissions {
@@ -126,9 +142,8 @@ impl Builder {
         for is_forward in [true, false, true] {
             self.packet(is_forward, 0.0);
         }
-        let packets = vec![self.header];
-        self.flights.push(Flight { is_forward: true, packets: packets.clone() });
-        self.flights.push(Flight { is_forward: false, packets });
+        self.push(true, vec![self.header], 0);
+        self.push(false, vec![self.header], 0);
     }
 
     /// Data in one direction, and its acknowledgements: one for each segment at the start of a
@@ -144,9 +159,17 @@ impl Builder {
         for _ in 0..acknowledgements {
             self.packet(!is_forward, 0.0);
         }
+        let count = segments.len();
         packets.extend(segments);
         self.is_dialogue |= !is_forward;
-        self.flights.push(Flight { is_forward, packets });
+        self.push(is_forward, packets, count);
+    }
+
+    fn push(&mut self, is_forward: bool, packets: Packets, segments: usize) {
+        let Self { header, window, .. } = *self;
+        let is_short = packets.last().is_some_and(|bytes| *bytes < header + self.mss);
+        let last_waits = self.nagle && segments > 1 && is_short;
+        self.flights.push(Flight { is_forward, packets, segments, header, window, last_waits });
     }
 
     fn data(&mut self, is_forward: bool, bytes: f64) -> Packets {

@@ -9,6 +9,7 @@
 mod answer;
 mod exchange;
 mod queues;
+mod rounds;
 mod unsupported;
 
 pub(crate) use answer::answer;

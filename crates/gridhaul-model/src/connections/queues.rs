@@ -4,7 +4,8 @@ use gridhaul_core::load::ConnectionRules;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Diagnostic, Directions, Hop, Load, Scenario};
 
-use super::exchange::{Exchange, Flight, opening_share};
+use super::exchange::{Exchange, opening_share};
+use super::rounds::Windows;
 
 /// A direction of a link; those of the members of a group are equal.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,9 @@ pub(super) struct FlowLoad {
     pub messages_per_s: f64,
     pub payload: f64,
     pub exchange: Exchange,
+    pub windows: Windows,
+    /// Times at which an unanswered SYN is retransmitted, in seconds.
+    pub syn_timeouts_s: Vec<f64>,
     /// Rows of the links on its path and on the reverse path.
     pub paths: [Vec<usize>; 2],
 }
@@ -105,6 +109,8 @@ impl Network {
                 messages_per_s: 1.0 / every.as_secs_f64(),
                 payload,
                 exchange: Exchange::new(rules.as_ref(), payload, opening, &stack),
+                windows: Windows::new(&stack),
+                syn_timeouts_s: syn_timeouts_s(&stack),
                 paths,
             });
         }
@@ -130,11 +136,11 @@ impl Network {
         self.flows.push(flow);
     }
 
-    /// Mean time of a flight: its packets are transmitted one after another on the slowest link,
-    /// and the last one crosses all links.
-    pub(super) fn flight_s(&self, flow: &FlowLoad, flight: &Flight) -> f64 {
-        let path = &flow.paths[usize::from(!flight.is_forward)];
-        let Some((last, earlier)) = flight.packets.split_last() else { return 0.0 };
+    /// Mean time of packets that are sent together: they are transmitted one after another on the
+    /// slowest link, and the last one crosses all links.
+    pub(super) fn crossing_s(&self, flow: &FlowLoad, is_forward: bool, packets: &[f64]) -> f64 {
+        let path = &flow.paths[usize::from(!is_forward)];
+        let Some((last, earlier)) = packets.split_last() else { return 0.0 };
         let mut slowest = 0.0_f64;
         let mut time = 0.0;
         for &row in path {
@@ -146,9 +152,38 @@ impl Network {
         time + slowest
     }
 
+    /// Time to transmit this many bytes on the slowest link of a direction.
+    pub(super) fn slowest_s(&self, flow: &FlowLoad, is_forward: bool, bytes: f64) -> f64 {
+        let path = &flow.paths[usize::from(!is_forward)];
+        path.iter().map(|&row| self.queues[row].transmission_s(bytes)).fold(0.0, f64::max)
+    }
+
+    /// Timeouts of SYN before SYN-ACK arrives, in the mean.
+    pub(super) fn syn_timeouts(&self, flow: &FlowLoad) -> u32 {
+        let flights = flow.exchange.opened.flights.iter().take(2);
+        let answered_s: f64 = flights.map(|flight| self.flight_s(flow, flight)).sum();
+        let expired = flow.syn_timeouts_s.iter().filter(|expires_s| **expires_s < answered_s);
+        if flow.exchange.opening > 0.0 { expired.count() as u32 } else { 0 }
+    }
+
     /// Largest utilisation of a queue on the path of a flow.
     pub(super) fn utilisation(&self, flow: &FlowLoad) -> f64 {
         let rows = flow.paths.iter().flatten();
         rows.map(|row| self.queues[*row].utilisation).fold(0.0, f64::max)
     }
+}
+
+/// Times of the first retransmissions of SYN: the timeout doubles, in Linux after a number of equal
+/// ones.
+fn syn_timeouts_s(stack: &StackParams) -> Vec<f64> {
+    let mut timeout_s = stack.rto_initial.as_secs_f64();
+    let mut at_s = 0.0;
+    let next = (0..8).map(|number| {
+        at_s += timeout_s;
+        if number >= stack.syn_linear_timeouts {
+            timeout_s = (timeout_s * 2.0).min(stack.rto_max.as_secs_f64());
+        }
+        at_s
+    });
+    next.collect()
 }

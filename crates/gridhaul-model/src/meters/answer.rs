@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::{DeadlineCheck, Estimate, Metric, Point, Row, Sco
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::delay::{message, share_beyond_timeout};
-use super::layout::{FlowEntry, Layout, LinkEntry, Sizes, Upstream};
+use super::layout::{FlowEntry, Layout, LinkEntry, MessageInterval, Sizes, Upstream};
 use super::{small_buffer, upstream_delay};
 use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
@@ -207,7 +207,19 @@ fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> 
     finite.map(|&(metric, value)| (metric, Estimate::exact(value, 1)))
 }
 
-/// Share of round trips longer than the retransmission timeout from which a warning is given.
+/// Share of the messages whose last segment waits, because an earlier message is unacknowledged.
+fn delayed_by_nagle(place: &FlowEntry, stream: &Stream) -> f64 {
+    let segments = f64::from(place.sizes.segments);
+    let per_second = stream.sent.rates.fresh / segments;
+    let outstanding_s = place.message.nagle_s(stream.rtt);
+    match place.message_interval {
+        MessageInterval::Fixed => f64::from(u8::from(per_second * outstanding_s >= 1.0)),
+        MessageInterval::Random => -(-per_second * outstanding_s).exp_m1(),
+    }
+}
+
+/// Share of round trips longer than the retransmission timeout, or of messages that Nagle's
+/// algorithm delays, from which a warning is given.
 const SPURIOUS: f64 = 0.02;
 
 fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
@@ -254,6 +266,18 @@ fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
                         equations ignore spurious retransmissions, so that offered load, \
                         retransmissions, loss and delay are too low; use backend `sim`",
                     too_long * 100.0
+                ),
+            );
+        }
+        let delayed = delayed_by_nagle(place, stream);
+        if layout.network.rules == ModelRules::Refined && delayed > SPURIOUS {
+            warn(
+                format!("flow.{}", place.name),
+                format!(
+                    "{:.0} % of the messages follow an earlier one within a round trip, so that \
+                        Nagle's algorithm delays their last segment: the equations exclude this, \
+                        and delays are too short; set `nagle` to false, or use backend `sim`",
+                    delayed * 100.0
                 ),
             );
         }

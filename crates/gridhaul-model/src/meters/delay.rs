@@ -1,9 +1,9 @@
 //! Message delay: queueing, retransmissions, and waiting for earlier messages.
 
-use super::layout::{FlowEntry, Layout, MessageInterval, Sizes, Upstream};
+use super::layout::{FlowEntry, Layout, MessageInterval, Upstream};
 use crate::chain::Elimination;
+use crate::chain::meter::Demand;
 use crate::chain::meter::timer_wait::{single_segment_timer_wait, timer_wait};
-use crate::chain::meter::{Demand, MeterTcp, Restart};
 use crate::fixed_point::{Class, DataSource, Network, Solution, Stream};
 use crate::queue::Mm1b;
 use crate::time_distribution::TimeDistribution;
@@ -13,9 +13,11 @@ use crate::time_distribution::TimeDistribution;
 ///
 /// The components are added as independent random variables:
 ///
-/// - the transit time of the last segment: propagation, transmission, and the waiting times in each
-///   queue and in a aggregator's buffer with the M/M/1/B distribution;
-/// - a round trip for each window before the last;
+/// - the transit time of the last round: propagation, transmission of its segments one after
+///   another, and the waiting times in each queue and in a aggregator's buffer with the M/M/1/B
+///   distribution;
+/// - the rounds before the last, with the segment that Nagle's algorithm keeps back
+///   (`message_segments.rs`);
 /// - for each window, the timeouts until all its segments have arrived
 ///   (`chain/meter/timer_wait.rs`);
 /// - the wait for earlier messages of the same connection: delivery is in order, so a message in a
@@ -40,7 +42,17 @@ pub(super) fn message(
             let upstream = &layout.upstream[index];
             let (network, inner) = super::answer::region(layout, solution, upstream);
             let meter = first_hop(network, inner, place, timers)?;
-            Some(meter.plus(&second_hop(&layout.network, solution, upstream)?))
+            let upper = second_hop(&layout.network, solution, upstream)?;
+            let segments = (f64::from(place.sizes.segments) * place.sizes.payload
+                / upstream.sizes.payload)
+                .ceil();
+            // The aggregator forwards complete messages.
+            let class = &layout.network.classes[upstream.class];
+            let slowest_s = link_rates(&layout.network, class)
+                .map(|rate| class.segment_bits / rate)
+                .fold(0.0, f64::max);
+            let earlier_s = (segments - 1.0).max(0.0) * slowest_s;
+            Some(meter.plus(&upper).plus(&TimeDistribution::exactly(earlier_s)))
         }
     }
 }
@@ -57,13 +69,18 @@ fn first_hop(
         return None;
     }
     let timers = timer_wait(tcp, demand, &stream.conditions, stream.sent.more, timers)?;
-    let rounds = rounds(tcp, &place.sizes);
-    let mut service = timers.times(rounds);
     // With backpressure, the window opens again when the segments have left the buffer.
     let round = stream.rtt + stream.conditions.window_closed;
-    let before = f64::from(rounds - 1) * round;
-    service = service.plus(&TimeDistribution::exactly(before));
+    let rates: Vec<f64> = link_rates(network, class).collect();
+    let rounds = place.message.rounds(tcp, round, class.segment_bits, &rates);
+    let mut service = timers.times(rounds.count);
+    service = service.plus(&TimeDistribution::exactly(rounds.before_last_s));
     let mut delay = service.plus(&transit_time(network, solution, class));
+    if place.message.count > 1 {
+        let one: f64 = rates.iter().map(|rate| class.segment_bits / rate).sum();
+        let further = place.message.crossing_s(&rounds, &rates) - one;
+        delay = delay.plus(&TimeDistribution::exactly(further));
+    }
     if let Demand::Messages { per_second, .. } = *demand {
         if stream.conditions.window_closed > 0.0 {
             service = service.plus(&TimeDistribution::exactly(round));
@@ -147,14 +164,10 @@ fn transit_time(network: &Network, solution: &Solution, class: &Class) -> TimeDi
     transit_time
 }
 
-/// Number of windows of a message.
-fn rounds(tcp: &MeterTcp, sizes: &Sizes) -> u32 {
-    let segments = sizes.segments.max(1);
-    match (tcp.window, tcp.restart) {
-        (..=1, _) => segments,
-        (_, Restart::OneSegment { .. }) => 1 + (segments - 1).div_ceil(2),
-        _ => segments.div_ceil(2),
-    }
+/// Rates of the links on a path; an aggregator's buffer is no link.
+fn link_rates(network: &Network, class: &Class) -> impl Iterator<Item = f64> {
+    let resources = class.path.iter().map(|&index| network.resources[index]);
+    resources.filter(|resource| !resource.acknowledges).map(|resource| resource.rate)
 }
 
 /// Waiting time for earlier messages, each of which occupies the connection for its service time.

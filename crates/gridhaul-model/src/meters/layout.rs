@@ -8,7 +8,10 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::{BufferLimit, Duration, QueueLimit};
 
 use super::ignored_keys::ignored_keys;
-use super::parameters::{control, demand, independent_loss, restart, sizes, stack, timer, window};
+use super::message_segments::MessageSegments;
+use super::parameters::{
+    control, demand, independent_loss, message_bytes, restart, sizes, stack, timer, window,
+};
 use crate::chain::aggregator::AggregatorTcp;
 use crate::chain::meter::{Demand, MeterTcp};
 use crate::fixed_point::{Class, DataSource, Network, Region, Resource};
@@ -40,6 +43,7 @@ pub(super) struct FlowEntry {
     /// Number of flows.
     pub(super) count: u64,
     pub(super) sizes: Sizes,
+    pub(super) message: MessageSegments,
     /// Timing of its messages.
     pub(super) message_interval: MessageInterval,
     /// Deadline of its messages.
@@ -134,7 +138,8 @@ impl Layout {
         let tcp = stack(scenario, &stages[0]);
         let (demand, segments, payload) = demand(&flow.load.plain(), &tcp);
         let sizes = sizes(&tcp, payload, segments);
-        self.warn(name, &tcp, &demand);
+        let message = MessageSegments::new(message_bytes(&flow.load.plain()), &tcp);
+        self.warn(name, &tcp, &demand, &message);
         let source = DataSource::Meter {
             tcp: MeterTcp {
                 vegas: tcp.congestion_control == CongestionControlAlgorithm::Vegas,
@@ -177,6 +182,7 @@ impl Layout {
             class,
             count,
             sizes,
+            message,
             message_interval,
             deadline,
         });
@@ -336,7 +342,8 @@ impl NetworkBuilder<'_> {
 }
 
 impl Layout {
-    fn warn(&mut self, name: &str, tcp: &StackParams, demand: &Demand) {
+    fn warn(&mut self, name: &str, tcp: &StackParams, demand: &Demand, message: &MessageSegments) {
+        let is_refined = self.network.rules == ModelRules::Refined;
         let mut warn = |text: String| self.warnings.push((format!("flow.{name}"), text));
         let greedy = matches!(demand, Demand::Greedy { .. });
         let large =
@@ -349,9 +356,18 @@ impl Layout {
             ));
         }
         if !tcp.delayed_ack.is_zero() {
+            let is_included = is_refined && message.count > 1 && !tcp.policy.adaptive_delayed_ack;
+            let included = match is_included {
+                true => "the equations include this in the delay of messages only",
+                false => "the equations assume immediate acknowledgements",
+            };
+            warn(format!("the profile may delay acknowledgements of single segments; {included}"));
+        }
+        if is_refined && message.leaves_part_of_window(tcp) {
             warn(
-                "the profile may delay acknowledgements of single segments; the equations assume \
-                    immediate acknowledgements"
+                "the last segment of a message is short, and the receiver does not enlarge its \
+                    window for it (RFC 9293, section 3.8.6.2.2): the next message may wait for a \
+                    further round trip, which the equations exclude; enlarge `receive_window`"
                     .to_owned(),
             );
         }

@@ -4,6 +4,7 @@ mod answer;
 mod delay;
 mod ignored_keys;
 mod layout;
+mod message_segments;
 mod parameters;
 mod small_buffer;
 mod unsupported;

@@ -68,7 +68,7 @@ pub(super) fn restart(tcp: &StackParams) -> Restart {
 }
 
 /// Size of a packet; timestamps take 12 bytes (RFC 7323, padded).
-fn packet_bits(tcp: &StackParams, payload: u64) -> f64 {
+pub(super) fn packet_bits(tcp: &StackParams, payload: u64) -> f64 {
     let options = if tcp.timestamps && tcp.option_bytes == OptionBytes::All { 12 } else { 0 };
     (8 * (payload + u64::from(tcp.header) + options)) as f64
 }
@@ -111,5 +111,16 @@ pub(super) fn demand(load: &Load, tcp: &StackParams) -> (Demand, u32, u64) {
         Load::Periodic(load) => messages(load.size.get(), 1.0 / load.every.as_secs_f64().max(1e-9)),
         Load::Poisson(load) => messages(load.size.get(), 1.0 / load.every.as_secs_f64().max(1e-9)),
         _ => messages(1, 0.0),
+    }
+}
+
+/// Size of a message in bytes.
+pub(super) fn message_bytes(load: &Load) -> u64 {
+    match load {
+        Load::OnOff(load) => load.size.get(),
+        Load::Periodic(load) => load.size.get(),
+        Load::Poisson(load) => load.size.get(),
+        // Other loads are refused.
+        _ => 1,
     }
 }

@@ -30,6 +30,7 @@ impl Demand<'_> {
                     .to_owned(),
             );
         }
+        notes.extend(self.of_transfer_window());
         if self.law == ThroughputLaw::SquareRoot {
             // The laws of the papers are reproduced with the assumptions of the papers.
             return notes;
@@ -39,6 +40,32 @@ impl Demand<'_> {
             notes.extend(self.of_saturated_link());
         }
         notes
+    }
+
+    /// The growth of the window of a transfer that is not slow start of Reno.
+    fn of_transfer_window(&self) -> Option<String> {
+        let Load::Transfer(transfer) = &self.flow.load else { return None };
+        let StackParams { mss, initial_window, initial_ssthresh, .. } = self.stack;
+        let is_long = transfer.size.get() > u64::from(initial_window);
+        match self.stack.congestion_control {
+            CongestionControlAlgorithm::Vegas if is_long => Some(
+                "Vegas also ends its slow start when the segments of a round wait for each other \
+                    at a link, which the formula excludes: longer transfers can take several \
+                    times as long; use backend `sim`"
+                    .to_owned(),
+            ),
+            CongestionControlAlgorithm::Cubic
+                if is_long && initial_ssthresh / mss < self.connection.window as u32 =>
+            {
+                Some(
+                    "above `initial_ssthresh`, the formula grows the window as Reno does, by a \
+                        segment in each round; CUBIC grows it faster: the time is an upper bound; \
+                        use backend `sim`"
+                        .to_owned(),
+                )
+            }
+            _ => None,
+        }
     }
 
     fn of_recovery(&self) -> Option<String> {

@@ -16,6 +16,8 @@ use crate::model_rules::ModelRules;
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionChain<'s> {
     pub split_connections: Vec<Demand<'s>>,
+    /// Whether the proxy after each connection forwards the handshake to the next one.
+    pub reflects: Vec<bool>,
     /// Index of the bottleneck connection.
     pub slowest: usize,
 }
@@ -104,7 +106,11 @@ impl<'s> ConnectionChain<'s> {
             split_connections[slowest].limit =
                 Bottleneck::SplitConnection(format!("{} ({text})", decides.text()));
         }
-        Self { split_connections, slowest }
+        let mode = |point: &ProxyPosition| {
+            scenario.node[point.node].proxy.as_ref().map(|proxy| proxy.mode)
+        };
+        let reflects = points.iter().map(|point| mode(point) == Some(ProxyMode::Reflect)).collect();
+        Self { split_connections, reflects, slowest }
     }
 
     /// The connection of the sender.

@@ -111,6 +111,18 @@ impl<'s> Demand<'s> {
         Ok(demand)
     }
 
+    /// Name of the formula and the bottleneck, in warnings.
+    pub(super) fn law_and_limit(&self) -> (&'static str, String) {
+        let stack = &self.stack;
+        let is_fixed = stack.congestion_control == CongestionControlAlgorithm::Fixed
+            && stack.fixed_window < stack.receive_window;
+        if is_fixed && self.law == ThroughputLaw::Window && self.limit == Bottleneck::Window {
+            let title = "the fixed window over the round-trip time, without loss";
+            return (title, "the fixed window".to_owned());
+        }
+        (self.law.title(), self.limit.text())
+    }
+
     /// Segments per second of each connection that are not lost.
     pub(super) fn arriving(&self) -> f64 {
         self.rate * (1.0 - self.connection.loss)

@@ -4,6 +4,7 @@
 //! segments, round-trip times and timers in seconds. Loss is the ratio of lost segments; loss of
 //! acknowledgements is neglected, as in all of these papers.
 
+mod ack_cycle;
 mod answer;
 mod assumptions;
 mod buffers;
@@ -24,7 +25,7 @@ pub use answer::{answer, is_bulk, supports};
 pub use cubic::{cubic_rate, cubic_send_rate, cubic_window};
 pub use point_answer::{PointAnswer, answer_point};
 pub use sawtooth::sawtooth_utilisation;
-pub use slow_start::{Handshake, TransferTime, transfer_time};
+pub use slow_start::{Handshake, TransferTime, WindowGrowth, transfer_time};
 pub use square_root::{limited_square_root_rate, square_root_rate};
 pub use throughput_law::{ThroughputLaw, law_of};
 pub use timeouts::{approximate_rate, delivery_rate, send_rate, timeout_share};

@@ -163,6 +163,11 @@ impl Path {
         self.rtt_s() - self.transmission_s(self.segment_bytes - self.ack_bytes)
     }
 
+    /// One-way delay of a segment without payload, in seconds.
+    pub(super) fn forward_without_payload_s(&self) -> f64 {
+        self.forward_s - self.transmission_s(self.segment_bytes - self.ack_bytes)
+    }
+
     /// One-way delay of the last of `segments` segments, with this payload, in seconds. A single
     /// segment is shorter on every link, the last of several follows full segments at the slowest
     /// link.

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Hop, Load, Scenario};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Hop, Load, Scenario};
 use gridhaul_scenario::units::{Bytes, Duration};
 
 use super::connection_chain::ConnectionChain;
 use super::cubic::cubic_window;
 use super::demand::{Bottleneck, Demand};
 use super::path::direction;
-use super::slow_start::{Handshake, TransferTime, transfer_time};
+use super::slow_start::{
+    Handshake, TransferTime, WindowGrowth, begins_with_one_segment, handshake_time, transfer_time,
+};
 use super::throughput_law::ThroughputLaw;
 use crate::model_rules::ModelRules;
 
@@ -55,7 +57,8 @@ pub fn answer_point(
     let slowest = chains.iter().map(|chain| &chain.split_connections[chain.slowest]);
     let laws = slowest
         .map(|split_connection| {
-            (key(split_connection), split_connection.law.title(), split_connection.limit.text())
+            let (law, limit) = split_connection.law_and_limit();
+            (key(split_connection), law, limit)
         })
         .collect();
     let mut notes = Vec::new();
@@ -192,29 +195,79 @@ fn completion(chain: &ConnectionChain<'_>, size: Bytes) -> Option<f64> {
         // The paper assumes steady-state throughput from the first segment on.
         return Some(segments / chain.arriving());
     }
-    let stack = &demand.stack;
     let transfer = TransferTime {
         segments,
-        initial_window: f64::from(stack.initial_window) / f64::from(stack.mss),
+        initial_window: initial_window(demand),
+        growth: WindowGrowth::of(&demand.stack),
         link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
         steady: demand.arriving(),
         forward_s: demand.path.last_segment_s(segments, last as f64),
         ack_loss: demand.path.ack_loss(),
-        handshake: stack.handshake.then(|| Handshake {
-            rtt_s: demand.path.rtt_without_payload_s(),
-            timeout_s: stack.rto_initial.as_secs_f64(),
-        }),
+        handshake: handshake(demand).filter(|_| chain.split_connections.len() == 1),
     };
     let others =
         chain.split_connections.iter().enumerate().filter(|(index, _)| *index != chain.slowest);
-    let handshakes = if stack.handshake { 1.0 } else { 0.0 };
-    let path_s: f64 = others
-        .map(|(_, split_connection)| {
-            split_connection.path.forward_s
-                + handshakes * split_connection.path.rtt_without_payload_s()
-        })
-        .sum();
-    Some(transfer_time(&demand.connection, &transfer)? + first_ack_s(stack, &transfer) + path_s)
+    let path_s: f64 = others.map(|(_, split_connection)| split_connection.path.forward_s).sum();
+    let time_s = transfer_time(&demand.connection, &transfer)?
+        + first_ack_s(&demand.stack, &transfer)
+        + path_s;
+    let is_split = chain.split_connections.len() > 1;
+    Some(time_s + if is_split { opening_s(chain, time_s - path_s) } else { 0.0 })
+}
+
+/// Time in seconds that the data wait for connections of a chain to open. `transfer_s` is the time
+/// over the slowest connection.
+fn opening_s(chain: &ConnectionChain<'_>, transfer_s: f64) -> f64 {
+    let established_s = established_s(chain);
+    let (mut arrived_s, mut moving_s) = (0.0_f64, 0.0);
+    for (index, demand) in chain.split_connections.iter().enumerate() {
+        let time_s = if index == chain.slowest { transfer_s } else { demand.path.forward_s };
+        arrived_s = arrived_s.max(established_s[index]) + time_s;
+        moving_s += time_s;
+    }
+    arrived_s - moving_s
+}
+
+/// Times at which the connections of a chain are established, in seconds. A split proxy accepts SYN
+/// at once, and sends its own SYN to the next hop at the same time; a reflecting one forwards SYN
+/// and SYN-ACK.
+fn established_s(chain: &ConnectionChain<'_>) -> Vec<f64> {
+    let mut established = Vec::new();
+    let (mut syn_s, mut since) = (0.0, 0);
+    for (index, demand) in chain.split_connections.iter().enumerate() {
+        if chain.reflects.get(index) == Some(&true) {
+            continue;
+        }
+        let joined = &chain.split_connections[since..=index];
+        let opening_s = |demand: &Demand<'_>| {
+            handshake_time(&demand.connection, demand.path.ack_loss(), handshake(demand))
+        };
+        let opened_s = syn_s + joined.iter().map(opening_s).sum::<f64>();
+        established.extend(joined.iter().map(|_| opened_s));
+        if demand.stack.handshake {
+            let forward_s = joined.iter().map(|demand| demand.path.forward_without_payload_s());
+            syn_s += forward_s.sum::<f64>();
+        }
+        since = index + 1;
+    }
+    established
+}
+
+fn handshake(demand: &Demand<'_>) -> Option<Handshake> {
+    demand.stack.handshake.then(|| Handshake {
+        rtt_s: demand.path.rtt_without_payload_s(),
+        timeout_s: demand.stack.rto_initial.as_secs_f64(),
+    })
+}
+
+/// Initial congestion window, in segments.
+fn initial_window(demand: &Demand<'_>) -> f64 {
+    let stack = &demand.stack;
+    match stack.congestion_control {
+        CongestionControlAlgorithm::Fixed => demand.connection.window,
+        _ if begins_with_one_segment(stack) => 1.0,
+        _ => f64::from(stack.initial_window) / f64::from(stack.mss),
+    }
 }
 
 /// Time in seconds that the receiver delays the acknowledgement of the first round, if the round

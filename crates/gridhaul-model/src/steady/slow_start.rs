@@ -2,6 +2,9 @@
 //!
 //! Cardwell, Savage, Anderson, "Modeling TCP Latency" (INFOCOM 2000).
 
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
+
 use super::Connection;
 use super::timeouts::{back_off, timeout_share};
 
@@ -12,6 +15,8 @@ pub struct TransferTime {
     pub segments: f64,
     /// Initial congestion window, in segments.
     pub initial_window: f64,
+    /// Growth of the window from round to round.
+    pub growth: WindowGrowth,
     /// Rate of the bottleneck link, in segments per second.
     pub link: f64,
     /// Segments per second that arrive in the steady state.
@@ -22,6 +27,52 @@ pub struct TransferTime {
     pub ack_loss: f64,
     /// The handshake; `None` if the connection is already established.
     pub handshake: Option<Handshake>,
+}
+
+/// How a window grows while no segment is lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowGrowth {
+    /// Slow start threshold in segments; above it, the window grows by a segment in each round
+    /// (RFC 5681, section 3.1).
+    pub threshold: f64,
+    /// Vegas: slow start in every other round only (Brakmo and Peterson 1995, section 3.3). After
+    /// the first round, or after the second one.
+    pub every_other_round: Option<u32>,
+}
+
+impl WindowGrowth {
+    /// That of a stack.
+    #[must_use]
+    pub fn of(stack: &StackParams) -> Self {
+        let is_vegas = stack.congestion_control == CongestionControlAlgorithm::Vegas;
+        Self {
+            threshold: f64::from(stack.initial_ssthresh) / f64::from(stack.mss.max(1)),
+            every_other_round: is_vegas.then(|| u32::from(!begins_with_one_segment(stack))),
+        }
+    }
+
+    /// Slow start without a threshold.
+    pub const SLOW_START: Self = Self { threshold: f64::INFINITY, every_other_round: None };
+
+    /// The window after a round in which all segments of `window` are acknowledged, `b` by each
+    /// acknowledgement. `round` is the number of the round, from 0.
+    #[must_use]
+    pub fn after(self, window: f64, b: f64, round: u32) -> f64 {
+        if window >= self.threshold {
+            return window + 1.0 / b;
+        }
+        if self.every_other_round.is_some_and(|first| round % 2 != first) {
+            return window;
+        }
+        // A round of fewer segments than an acknowledgement covers has one acknowledgement.
+        let grown = if window < b { window + 1.0 } else { window * (1.0 + 1.0 / b) };
+        grown.min(self.threshold)
+    }
+}
+
+/// ns-2's Vegas begins with one segment, and with its initial window in the second round.
+pub(super) fn begins_with_one_segment(stack: &StackParams) -> bool {
+    stack.policy.timer_runs_while_idle && !stack.handshake
 }
 
 /// The parameters of a handshake, in seconds.
@@ -48,27 +99,26 @@ pub fn transfer_time(connection: &Connection, transfer: &TransferTime) -> Option
     let slow = if p > 0.0 { (any_lost * (1.0 - p) / p + 1.0).min(d) } else { d };
     // The window grows by the fraction 1/b in each round.
     let growth = 1.0 + 1.0 / b;
-    let in_slow_start = slow_start_time(connection, transfer, slow, growth);
+    let in_slow_start = slow_start_time(connection, transfer, slow);
     // Section 2.3: the loss that ends slow start, detected by a timeout or by duplicate
     // acknowledgements.
-    let reached = (slow * (growth - 1.0) / growth + initial_window / growth).min(window);
+    let reached = (slow * (growth - 1.0) / growth + initial_window / growth)
+        .min(window)
+        .min(transfer.growth.threshold.max(initial_window));
     let by_timer = timeout_share(p, reached);
     let at_loss =
         any_lost * (by_timer * timeout_s * back_off(p) / (1.0 - p) + (1.0 - by_timer) * rtt_s);
     let rest = d - slow;
     let in_steady_state = if rest > 0.0 { rest / steady } else { 0.0 };
-    Some(handshake_time(connection, transfer) + in_slow_start + at_loss + in_steady_state)
+    let opening = handshake_time(connection, transfer.ack_loss, transfer.handshake);
+    Some(opening + in_slow_start + at_loss + in_steady_state)
 }
 
 /// Seconds until `segments` segments have arrived in slow start. Section 2.2 sums the rounds by a
 /// logarithm; here they are counted, since the last round is never a fraction of a round trip.
-fn slow_start_time(
-    connection: &Connection,
-    transfer: &TransferTime,
-    segments: f64,
-    growth: f64,
-) -> f64 {
-    let Connection { rtt_s, window: largest, .. } = *connection;
+fn slow_start_time(connection: &Connection, transfer: &TransferTime, segments: f64) -> f64 {
+    let Connection { rtt_s, window: largest, acked_by_each: b, .. } = *connection;
+    let mut round = 0;
     let (mut time, mut sent, mut window) = (0.0, 0.0, transfer.initial_window.min(largest));
     while sent + window < segments && window < transfer.link * rtt_s {
         // At the largest window all rounds are equal.
@@ -76,16 +126,21 @@ fn slow_start_time(
             if window < largest { 1.0 } else { ((segments - sent) / window).ceil() - 1.0 };
         sent += equal_rounds * window;
         time += equal_rounds * rtt_s;
-        window = (window * growth).min(largest);
+        window = transfer.growth.after(window, b, round).min(largest);
+        round += 1;
     }
     time + transfer.forward_s + (segments - sent - 1.0).max(0.0) / transfer.link
 }
 
 /// Mean time of the handshake (section 2.1), whose timeout doubles with each loss.
-fn handshake_time(connection: &Connection, transfer: &TransferTime) -> f64 {
-    let Some(Handshake { rtt_s, timeout_s }) = transfer.handshake else { return 0.0 };
+pub(super) fn handshake_time(
+    connection: &Connection,
+    ack_loss: f64,
+    handshake: Option<Handshake>,
+) -> f64 {
+    let Some(Handshake { rtt_s, timeout_s }) = handshake else { return 0.0 };
     let retransmissions = |p: f64| (1.0 - p) / (1.0 - 2.0 * p) - 1.0;
-    rtt_s + timeout_s * (retransmissions(connection.loss) + retransmissions(transfer.ack_loss))
+    rtt_s + timeout_s * (retransmissions(connection.loss) + retransmissions(ack_loss))
 }
 
 #[cfg(test)]
@@ -103,6 +158,7 @@ mod tests {
     const OPEN: TransferTime = TransferTime {
         segments: 14.0,
         initial_window: 2.0,
+        growth: WindowGrowth::SLOW_START,
         link: 1e6,
         steady: 1e6,
         forward_s: 0.05,
@@ -127,12 +183,25 @@ mod tests {
     }
 
     #[test]
+    fn the_growth_of_other_windows_by_hand() {
+        let time = |growth: WindowGrowth, segments: f64| {
+            transfer_time(&PATH, &TransferTime { growth, segments, ..OPEN }).unwrap()
+        };
+        // A threshold of 4: rounds of 2, 4, 5 and 3 segments.
+        let threshold = WindowGrowth { threshold: 4.0, ..WindowGrowth::SLOW_START };
+        assert!((time(threshold, 14.0) - 0.35).abs() < 1e-4);
+        // Vegas: rounds of 2, 2, 4, 4 and 2 segments.
+        let vegas = WindowGrowth { every_other_round: Some(1), ..WindowGrowth::SLOW_START };
+        assert!((time(vegas, 14.0) - 0.45).abs() < 1e-4);
+    }
+
+    #[test]
     fn the_handshake_under_loss_by_hand() {
         // p = 0.1 each path: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
         let path = Connection { loss: 0.1, ..PATH };
         let handshake = Some(Handshake { rtt_s: 0.1, timeout_s: 3.0 });
         let transfer = TransferTime { handshake, ack_loss: 0.1, ..OPEN };
-        assert!((handshake_time(&path, &transfer) - 0.85).abs() < 1e-12);
+        assert!((handshake_time(&path, 0.1, handshake) - 0.85).abs() < 1e-12);
         assert_eq!(transfer_time(&Connection { loss: 0.5, ..PATH }, &transfer), None);
     }
 

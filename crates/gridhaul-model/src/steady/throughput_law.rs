@@ -3,6 +3,7 @@
 use gridhaul_core::tcp::{ByteCounting, StackParams};
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Recovery};
 
+use super::ack_cycle::{AckCycle, AckTimer};
 use super::own_queue::mean_round_s;
 use super::path::Path;
 use super::timeouts::{WINDOW_MIN, window_at_loss};
@@ -24,7 +25,7 @@ pub enum ThroughputLaw {
     /// Vegas without loss: α to β segments of each flow wait in the queue (Brakmo and Peterson
     /// 1995).
     Vegas,
-    /// No loss: the receive window limits the rate.
+    /// No loss: the receive window, or a fixed window, limits the rate.
     Window,
     /// A single Reno flow on a link whose queue overflows (Lakshman and Madhow 1997).
     Sawtooth,
@@ -206,16 +207,57 @@ impl Connection {
     }
 }
 
-/// Receive window in segments; whole segments, except in the paper's equation 1 (`plc`), which
-/// divides bytes by the round-trip time. With delayed acknowledgements, the segments of a round
-/// beyond a multiple of `ack_every` are acknowledged only with the next round, unless the timer
-/// expires earlier.
+/// Window in segments: the receive window, or a fixed window that is smaller; whole segments, except
+/// in the paper's equation 1 (`plc`), which divides bytes by the round-trip time. With delayed
+/// acknowledgements, the segments of a round beyond a multiple of `ack_every` are acknowledged with
+/// the next round, or by the timer, if it expires earlier.
 fn usable_window(stack: &StackParams, path: &Path, rules: ModelRules) -> f64 {
-    let window = f64::from(stack.receive_window) / f64::from(stack.mss);
+    let bytes = match stack.congestion_control {
+        CongestionControlAlgorithm::Fixed => stack.receive_window.min(stack.fixed_window),
+        _ => stack.receive_window,
+    };
+    let window = f64::from(bytes) / f64::from(stack.mss);
     let window = if rules.are_of_a_paper() { window } else { window.floor() }.max(1.0);
     let each = f64::from(stack.ack_every);
-    let waits = stack.delayed_ack.as_secs_f64() > path.rtt_s() && rules == ModelRules::Refined;
-    if waits && window >= each { (window / each).floor() * each } else { window }
+    let is_odd = window > each && window % each > 0.0;
+    if stack.delayed_ack.is_zero() || !is_odd || rules != ModelRules::Refined {
+        return window;
+    }
+    let is_adaptive = stack.policy.adaptive_delayed_ack;
+    if !is_adaptive && stack.delayed_ack.as_secs_f64() > path.rtt_s() {
+        return (window / each).floor() * each;
+    }
+    let filled_s = window * path.slowest_s;
+    if window > CYCLE_WINDOW_MAX || filled_s >= path.rtt_s() {
+        // The odd segment hardly counts, or the link limits the rate.
+        return window;
+    }
+    let cycle = AckCycle {
+        window: window as usize,
+        ack_every: stack.ack_every as usize,
+        timer: match (stack.delayed_ack.as_secs_f64(), ack_timer_s(stack, path)) {
+            (wait_s, largest_s) if is_adaptive => AckTimer::Adaptive { wait_s, largest_s },
+            (seconds, _) => AckTimer::Constant(seconds),
+        },
+        rtt_s: path.rtt_s(),
+        spacing_s: path.slowest_s,
+    };
+    (cycle.rate() * (path.rtt_s() + ack_delay_s(stack, window, path))).min(window)
+}
+
+/// Largest window in segments for which single acknowledgements are counted: beyond it, an odd
+/// segment is less than 1 % of the window.
+const CYCLE_WINDOW_MAX: f64 = 128.0;
+
+/// Time after which a receiver acknowledges a single segment if no other follows, in seconds.
+fn ack_timer_s(stack: &StackParams, path: &Path) -> f64 {
+    let timer_s = stack.delayed_ack.as_secs_f64();
+    if !stack.policy.adaptive_delayed_ack {
+        return timer_s;
+    }
+    // The timer of Linux doubles whenever it expires, up to the round-trip time of the handshake.
+    let bound_s = stack.handshake.then(|| path.rtt_without_payload_s().max(timer_s));
+    stack.delayed_ack_max.as_secs_f64().min(bound_s.unwrap_or(f64::INFINITY))
 }
 
 /// Delay of the acknowledgement of the first segment of a window, in seconds.
@@ -227,10 +269,5 @@ fn ack_delay_s(stack: &StackParams, window: f64, path: &Path) -> f64 {
     }
     // The sender waits for the acknowledgement before it sends the segment that would release it,
     // so that the timer expires in every round (RFC 9293, section 3.8.6.3).
-    if !stack.policy.adaptive_delayed_ack {
-        return timer_s;
-    }
-    // The timer of Linux doubles whenever it expires, up to the round-trip time of the handshake.
-    let bound_s = stack.handshake.then(|| path.rtt_without_payload_s().max(timer_s));
-    stack.delayed_ack_max.as_secs_f64().min(bound_s.unwrap_or(f64::INFINITY))
+    ack_timer_s(stack, path)
 }

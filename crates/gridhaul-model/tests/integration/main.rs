@@ -3,3 +3,4 @@
 mod meters;
 mod proxies;
 mod steady;
+mod windows;

@@ -1,0 +1,110 @@
+//! The time of a flight whose packets exceed a window: rounds of slow start.
+
+use gridhaul_core::tcp::{ByteCounting, IdleRestart, StackParams};
+
+use super::exchange::Flight;
+use super::queues::{FlowLoad, Network};
+use crate::steady::WindowGrowth;
+
+/// The windows of a sender in segments, and the acknowledgements of its receiver.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Windows {
+    /// At the start of a connection, and after a silence on an open one.
+    pub initial: f64,
+    pub after_silence: f64,
+    /// The receive window.
+    largest: f64,
+    growth: WindowGrowth,
+    /// Segments per acknowledgement that increases the window.
+    acked_by_each: f64,
+    /// Segments that an acknowledgement covers, and the time that it is delayed with fewer.
+    ack_every: u32,
+    ack_delay_s: f64,
+    /// Whether Nagle's algorithm delays a short segment while full ones are outstanding.
+    pub nagle: bool,
+}
+
+impl Windows {
+    pub(super) fn new(stack: &StackParams) -> Self {
+        let segments = |bytes: u32| f64::from((bytes / stack.mss.max(1)).max(1));
+        let largest = segments(stack.receive_window);
+        let initial = segments(stack.initial_window).min(largest);
+        let after_silence = match stack.policy.idle_restart {
+            _ if !stack.restart_after_idle => largest,
+            IdleRestart::OneSegment => 1.0,
+            IdleRestart::InitialWindow | IdleRestart::Decay => initial,
+        };
+        let is_delayed = !stack.delayed_ack.is_zero();
+        // Linux acknowledges the first segments of a connection, or after a silence, at once.
+        let is_at_once = stack.policy.adaptive_delayed_ack || stack.quick_ack > 0;
+        let halves_growth = is_delayed && stack.byte_counting != ByteCounting::PerAcked;
+        Self {
+            initial,
+            after_silence,
+            largest,
+            growth: WindowGrowth::of(stack),
+            acked_by_each: if halves_growth { f64::from(stack.ack_every) } else { 1.0 },
+            ack_every: stack.ack_every.max(1),
+            ack_delay_s: if is_at_once { 0.0 } else { stack.delayed_ack.as_secs_f64() },
+            nagle: stack.nagle && !stack.policy.nagle_by_minshall,
+        }
+    }
+
+    /// Whether acknowledgements of single segments are delayed.
+    pub(super) fn delays_acknowledgements(&self) -> bool {
+        self.ack_delay_s > 0.0
+    }
+
+    /// Time for which the receiver keeps back the first acknowledgement of a round.
+    fn ack_wait_s(&self, segments: usize, spacing_s: f64) -> f64 {
+        let each = self.ack_every as usize;
+        if segments < each {
+            return self.ack_delay_s;
+        }
+        ((each - 1) as f64 * spacing_s).min(self.ack_delay_s)
+    }
+}
+
+impl Network {
+    /// Mean time of a flight: its packets are transmitted one after another on the slowest link,
+    /// and the last one crosses all links. Packets beyond the window wait for acknowledgements, and
+    /// so does a short last one with Nagle's algorithm.
+    pub(super) fn flight_s(&self, flow: &FlowLoad, flight: &Flight) -> f64 {
+        let packets = &flight.packets[..];
+        let Some((last, earlier)) = packets.split_last() else { return 0.0 };
+        if !flight.last_waits {
+            return self.rounds_s(flow, flight, packets);
+        }
+        let windows = &flow.windows;
+        let is_odd = !flight.segments.saturating_sub(1).is_multiple_of(windows.ack_every as usize);
+        let delayed_s = if is_odd { windows.ack_delay_s } else { 0.0 };
+        let ack = self.crossing_s(flow, !flight.is_forward, &[flight.header]);
+        let last_s = self.crossing_s(flow, flight.is_forward, &[*last]);
+        self.rounds_s(flow, flight, earlier) + ack + delayed_s + last_s
+    }
+
+    /// Time of the packets of a flight, of which each round contains as many as the window permits.
+    fn rounds_s(&self, flow: &FlowLoad, flight: &Flight, packets: &[f64]) -> f64 {
+        let windows = &flow.windows;
+        let is_segment = |bytes: &&f64| **bytes > flight.header;
+        let segments = packets.iter().filter(is_segment).count();
+        let mut window = flight.window;
+        if segments as f64 <= window.floor() {
+            return self.crossing_s(flow, flight.is_forward, packets);
+        }
+        let full = packets.iter().copied().fold(0.0, f64::max);
+        let spacing_s = self.slowest_s(flow, flight.is_forward, full);
+        let rtt_s = self.crossing_s(flow, flight.is_forward, &[full])
+            + self.crossing_s(flow, !flight.is_forward, &[flight.header]);
+        let (mut time_s, mut left, mut round) = (0.0, segments, 0);
+        while left as f64 > window.floor() && window * spacing_s < rtt_s {
+            let sent = window as usize;
+            time_s += rtt_s + windows.ack_wait_s(sent, spacing_s);
+            left -= sent;
+            window = windows.growth.after(window, windows.acked_by_each, round);
+            window = window.min(windows.largest);
+            round += 1;
+        }
+        time_s + self.crossing_s(flow, flight.is_forward, &packets[packets.len() - left..])
+    }
+}
