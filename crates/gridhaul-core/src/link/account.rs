@@ -250,8 +250,11 @@ impl LinkAccount {
             metrics.push((Metric::DelayedAttack, f64::from(self.delayed_attack)));
             metrics.push((Metric::AlteredAttack, f64::from(self.altered_attack)));
         }
-        if self.offered > 0 {
-            metrics.push((Metric::LossRatio, lost as f64 / self.offered as f64));
+        // Packets that were offered before the measured time may be lost within it, and be more
+        // than those offered within it.
+        let offered = self.offered.max(lost);
+        if offered > 0 {
+            metrics.push((Metric::LossRatio, lost as f64 / offered as f64));
         }
         let originals = self.arrived - self.duplicates;
         if originals > 0 {

@@ -252,6 +252,11 @@ impl Events {
         }
     }
 
+    /// Whether a target that is no link is scheduled for this time.
+    pub(crate) fn is_due_at(&self, target: Target, at: Instant) -> bool {
+        self.scheduled[self.index_of(target)] == at
+    }
+
     /// Removes the first entry of all links. Returns its time and target, unless the entry was
     /// superseded.
     #[inline(always)]

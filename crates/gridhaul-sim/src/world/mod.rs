@@ -81,21 +81,31 @@ impl World {
     pub(crate) fn run(&mut self, continues: impl Fn(u64) -> bool) -> Result<bool, RunError> {
         self.begin();
         let is_plain = self.is_plain();
-        let end = self.counters.measured.end.as_nanos();
-        let (mut until, mut slice) = (0, (end >> 20).max(1));
-        while until < end {
-            until = end.min(until.saturating_add(slice));
+        let end = self.counters.measured.end;
+        // The run ends before this time: an event at it would belong to a longer run, and messages
+        // of whole periods would be one more than the periods.
+        let last = end.as_nanos().saturating_sub(1);
+        let (mut until, mut slice) = (0_u64, (last >> 20).max(1));
+        loop {
+            until = last.min(until.saturating_add(slice));
             let before = self.net.events.entries();
             self.run_until(Instant::from_nanos(until), is_plain)?;
-            let done = (u128::from(until) * 1000 / u128::from(end)) as u64;
-            if !continues(done) && until < end {
+            if until == last {
+                break;
+            }
+            if !continues((u128::from(until) * 1000 / u128::from(last)) as u64) {
                 return Ok(false);
             }
             // The slice is adapted to the event rate, so that no counter is needed for each event.
             let events = (self.net.events.entries() - before).max(1);
             let wanted = u128::from(slice) * u128::from(EVENTS_PER_SLICE) / u128::from(events);
             let (minimum, maximum) = (u128::from(slice) / 8, u128::from(slice) * 8);
-            slice = wanted.clamp(minimum, maximum).clamp(1, u128::from(end / 64).max(1)) as u64;
+            slice = wanted.clamp(minimum, maximum).clamp(1, u128::from(last / 64).max(1)) as u64;
+        }
+        continues(1000);
+        // A series has a row for the end.
+        if self.net.events.is_due_at(Target::Sampling, end) {
+            self.on_sampling(end);
         }
         self.counters.handshakes.finish(&self.flows);
         // The evaluation lists all messages that have not arrived, for which this makes room.
@@ -105,9 +115,9 @@ impl World {
 
     /// Schedules the first events.
     pub(crate) fn begin(&mut self) {
-        // A session has no measurement interval.
-        if !self.external.is_active() {
-            self.net.events.schedule(Target::Sampling, self.first_sample());
+        // A session has no end, and records no series.
+        if self.recorder.is_some() && !self.external.is_active() {
+            self.net.events.schedule(Target::Sampling, Instant::ZERO);
         }
         for (index, start) in std::mem::take(&mut self.starts).into_iter().enumerate() {
             self.net.events.schedule(Target::App(index as u32), start);
@@ -138,11 +148,24 @@ impl World {
 
     /// Handles all events up to and including a time. `is_plain` is that of the run.
     fn run_until(&mut self, until: Instant, is_plain: bool) -> Result<(), RunError> {
+        let start = self.counters.measured.start;
+        if self.warmup.is_none() && until >= start {
+            // Events at the end of the warm-up belong to the measured time.
+            if let Some(last) = start.as_nanos().checked_sub(1) {
+                self.handle_all_until(Instant::from_nanos(last), is_plain)?;
+            }
+            self.warmup = Some(WarmupSnapshot::new(start, self.state()));
+        }
+        self.handle_all_until(until, is_plain)
+    }
+
+    /// Handles events in the loop of plain runs or in that of all: the first one is compiled
+    /// without the checks for the features that plain runs lack.
+    fn handle_all_until(&mut self, until: Instant, is_plain: bool) -> Result<(), RunError> {
         if is_plain { self.handle_until::<true>(until) } else { self.handle_until::<false>(until) }
     }
 
-    /// [`run_until`](Self::run_until) for plain runs or for all: the event loop of plain runs is
-    /// compiled without the checks for the features that they lack.
+    /// [`handle_all_until`](Self::handle_all_until) in one of both loops.
     fn handle_until<const PLAIN: bool>(&mut self, until: Instant) -> Result<(), RunError> {
         while let Some((now, target)) = self.net.events.pop(until) {
             self.handle::<PLAIN>(now, target)?;
@@ -384,16 +407,10 @@ impl World {
         }
     }
 
-    fn first_sample(&self) -> Instant {
-        if self.recorder.is_some() { Instant::ZERO } else { self.counters.measured.start }
-    }
-
+    /// Records a row of each series.
     #[cold]
     fn on_sampling(&mut self, now: Instant) {
         let warmup = self.counters.measured.start;
-        if now >= warmup && self.warmup.is_none() {
-            self.warmup = Some(WarmupSnapshot::new(now, self.state()));
-        }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);
             let next = if now < warmup { next.min(warmup) } else { next };

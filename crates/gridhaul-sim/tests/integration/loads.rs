@@ -99,8 +99,7 @@ fn offered_load_loss_and_delay_of_data_packets() {
     let keys = r#"transport = "datagram"
         load.periodic = { size = "222 B", every = "100 ms", synchronised = true }"#;
     let answer = run(&line(10, keys)).unwrap();
-    // The last packet is sent at the end of the run: 1,001 in 100 s.
-    assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_020.0);
+    assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_000.0);
     // The same over TCP: 210 B and 40 B of headers with the profile `ns2`.
     let keys = r#"stack = "plain"
         load.periodic = { size = "210 B", every = "100 ms", synchronised = true }
@@ -108,7 +107,7 @@ fn offered_load_loss_and_delay_of_data_packets() {
         profile = "ns2"
         congestion_control = "reno""#;
     let answer = run(&line(10, keys)).unwrap();
-    assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_020.0);
+    assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_000.0);
     assert_eq!(metric(&answer, Metric::SegmentLoss), 0.0);
     assert!((metric(&answer, Metric::SegmentDelayMean) - 0.012).abs() < 1e-9);
     assert!((metric(&answer, Metric::SegmentDelayTotal) - 0.012).abs() < 1e-9);
@@ -357,4 +356,66 @@ fn an_outage_does_not_count_as_utilisation() {
         assert_eq!(link.mean(Metric::PacketsOut), Some(arrived), "{mode}");
         assert_eq!(link.mean(Metric::Utilisation), Some(0.1), "{mode}");
     }
+}
+
+/// One periodic datagram of 97 B in every ten seconds, from 0 s on.
+const PERIODIC: &str = r#"
+    [flow.reading]
+    from = "a"
+    to = "b"
+    transport = "datagram"
+    load.periodic = { size = "97 B", every = "10 s", synchronised = true }"#;
+
+#[test]
+fn a_run_ends_before_the_message_of_the_next_period() {
+    let link = r#"rate = "1 Mbit/s", delay = "10 ms""#;
+    for (keys, messages) in [
+        ("duration = \"10 s\"", 1.0),
+        ("duration = \"40 s\"", 4.0),
+        ("duration = \"40 s\"\nrecord.interval = \"10 s\"", 4.0),
+        // A message that is due at the end of the warm-up is the first of the measured time.
+        ("duration = \"40 s\"\nwarmup = \"20 s\"", 2.0),
+        ("duration = \"40 s\"\nwarmup = \"20 s\"\nrecord.interval = \"7 s\"", 2.0),
+    ] {
+        let answer = run(&two_nodes(keys, link, PERIODIC)).unwrap();
+        for counted in [Metric::MessagesDue, Metric::Messages] {
+            assert_eq!(metric(&answer, counted), messages, "{keys}: {counted}");
+        }
+        let offered = answer.points[0].links[0].mean(Metric::PacketsIn);
+        assert_eq!(offered, Some(messages), "{keys}");
+    }
+}
+
+#[test]
+fn a_series_has_a_row_for_the_end_of_the_run() {
+    let keys = "duration = \"40 s\"\nrecord.interval = \"10 s\"";
+    let answer = run(&two_nodes(keys, r#"rate = "1 Mbit/s", delay = "10 ms""#, PERIODIC)).unwrap();
+    let queues = answer.series.iter().find(|series| series.name == "queues");
+    let rows = queues.map(gridhaul_scenario::answer::Series::row_count);
+    // Two directions, at 0, 10, 20, 30 and 40 s.
+    assert_eq!(rows, Some(10));
+}
+
+#[test]
+fn a_link_loses_at_most_all_packets() {
+    // Ten packets of 125 B with their headers take a second each; nine are offered before the
+    // measured time and lost within it.
+    let link = r#"rate = "1 kbit/s", delay = "0 s", loss.bernoulli = "100 %""#;
+    let flows = r#"
+        [flow.early]
+        from = "a"
+        to = "b"
+        transport = "datagram"
+        load.burst = { size = "97 B", at = "0 s", count = 10, gap = "1 ms" }
+        [flow.late]
+        from = "a"
+        to = "b"
+        transport = "datagram"
+        load.burst = { size = "97 B", at = "12 s", count = 1 }"#;
+    let keys = "duration = \"20 s\"\nwarmup = \"1500 ms\"";
+    let answer = run(&two_nodes(keys, link, flows)).unwrap();
+    let link = &answer.points[0].links[0];
+    assert_eq!(link.mean(Metric::PacketsIn), Some(1.0));
+    assert_eq!(link.mean(Metric::DropsLoss), Some(10.0));
+    assert_eq!(link.mean(Metric::LossRatio), Some(1.0));
 }

@@ -10,6 +10,12 @@ const HEADERS: u64 = 40;
 /// Largest number of segments for each acknowledgement, which a receiver counts in a byte.
 const ACK_EVERY_MAX: u32 = 255;
 
+/// The largest window that TCP can express: 16 bits, shifted by 14 (RFC 7323, section 2.3).
+const WINDOW_MAX: u64 = 65_535 << 14;
+
+/// MSS of the profiles, if a stack has none.
+const USUAL_MSS: u32 = 1_460;
+
 impl Report<'_> {
     pub(super) fn stacks(&mut self) {
         for (name, stack) in &self.scenario.stack {
@@ -72,6 +78,14 @@ impl Report<'_> {
                     format!("{key}.{window}"),
                     "the window must be above 0",
                     "write \"10 segments\" or \"64 kB\"",
+                );
+            }
+            let mss = stack.mss.map_or(USUAL_MSS, |mss| u32::try_from(mss.get()).unwrap_or(1));
+            if size.is_some_and(|size| size.in_bytes(mss) > WINDOW_MAX) {
+                self.refuse(
+                    format!("{key}.{window}"),
+                    format!("the window must be at most {WINDOW_MAX} bytes, the largest of TCP"),
+                    "write \"1 GB\" or less (RFC 7323, section 2.3)",
                 );
             }
         }

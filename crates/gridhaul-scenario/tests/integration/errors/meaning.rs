@@ -695,6 +695,12 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     ("MEDX beta of zero", "congestion_control = \"reno\"", "medx_beta = 0.0"),
     ("MEDX with one delay", "congestion_control = \"reno\"", "medx_buffer = 1"),
     ("window of zero", "congestion_control = \"reno\"", "receive_window = \"0 segments\""),
+    ("window above that of TCP", "congestion_control = \"reno\"", "receive_window = \"2 GiB\""),
+    (
+        "initial window above that of TCP",
+        "congestion_control = \"reno\"",
+        "initial_window = \"4000000 segments\"",
+    ),
     (
         "fixed window with another congestion control",
         "congestion_control = \"reno\"",
