@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -65,6 +67,33 @@ fn a_message_that_is_not_completed_is_recorded_in_time() {
         fs::metadata(relays.messages()).is_ok() && !records(relays).is_empty()
     });
     assert_eq!(records(&relays), [("login: ".to_owned(), false)]);
+}
+
+#[test]
+fn a_message_that_waits_in_the_kernel_is_not_ended_by_a_pause() {
+    let mut relays = Relays::new("server", "");
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace("framing.delimiter.byte = 10", "framing.idle_gap = \"20 ms\"");
+    fs::write(&path, text).unwrap();
+    relays.start(Role::Collector);
+    let mut meter = connect(&relays);
+    // Longer than what is accepted of a meter while the head is absent.
+    meter.write_all("x".repeat(70_000).as_bytes()).unwrap();
+    relays.wait_until("the collector stops reading", |relays| {
+        let answer = relays.ask(Role::Collector, "/meters");
+        answer.is_some_and(|answer| answer["meters"][0]["unread_byte"].as_u64() > Some(0))
+    });
+    thread::sleep(Duration::from_millis(200));
+    relays.start(Role::Head);
+    relays.wait_until("the pause after the message is noticed", |relays| {
+        fs::metadata(relays.messages()).is_ok()
+            && records(relays).iter().any(|(_, ends_message)| *ends_message)
+    });
+    let found = records(&relays);
+    let lengths: Vec<(usize, bool)> =
+        found.iter().map(|(text, ends_message)| (text.len(), *ends_message)).collect();
+    assert_eq!(lengths, [(64_000, false), (6_000, true)]);
 }
 
 #[test]

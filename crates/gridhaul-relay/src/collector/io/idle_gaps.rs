@@ -17,6 +17,8 @@ pub(super) struct IdleGaps {
     meters: BTreeMap<u64, Awaiting>,
     /// When to look at a meter, by its number.
     due: BTreeSet<(Instant, u64)>,
+    /// Numbers of meters of which bytes have arrived that are not read.
+    suspended: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,7 @@ impl IdleGaps {
     /// Data of a meter has arrived, after which a pause ends the message.
     pub(super) fn handle_data(&mut self, now: Instant, id: MeterId, gap: Duration) {
         let end = now + gap;
+        self.suspended.remove(&id.number);
         match self.meters.entry(id.number) {
             Entry::Occupied(mut entry) => {
                 let meter = entry.get_mut();
@@ -65,8 +68,26 @@ impl IdleGaps {
         }
     }
 
+    /// Bytes of a meter of [`Self::poll`] have arrived and are not read: its message may continue.
+    /// The pause is waited for after they are read, and [`Self::poll`] returns the meter after
+    /// `wait` if they are not. Returns whether this has happened before.
+    pub(super) fn suspend(&mut self, now: Instant, id: MeterId, wait: Duration) -> bool {
+        let is_repeated = self.suspended.contains(&id.number);
+        self.handle_data(now, id, wait);
+        self.suspended.insert(id.number);
+        is_repeated
+    }
+
+    /// There is nothing to read of a meter. One that was suspended is waited for again.
+    pub(super) fn handle_empty(&mut self, now: Instant, id: MeterId, gap: Duration) {
+        if self.suspended.contains(&id.number) {
+            self.handle_data(now, id, gap);
+        }
+    }
+
     /// The connection of a meter has ended.
     pub(super) fn remove(&mut self, id: MeterId) {
+        self.suspended.remove(&id.number);
         if let Some(meter) = self.meters.remove(&id.number) {
             self.due.remove(&(meter.due, id.number));
         }
@@ -119,6 +140,28 @@ mod tests {
         // A reload has shortened the pause.
         gaps.handle_data(at(30), meter(1), Duration::from_millis(20));
         assert_eq!(gaps.poll(at(50)), Some(meter(1)));
+    }
+
+    #[test]
+    fn a_meter_with_unread_bytes_is_not_idle_until_they_are_read() {
+        let mut gaps = IdleGaps::default();
+        let gap = Duration::from_millis(20);
+        gaps.handle_data(at(0), meter(1), gap);
+        gaps.handle_empty(at(10), meter(1), gap);
+        assert_eq!(gaps.poll(at(20)), Some(meter(1)), "reads that find nothing prolong no pause");
+        let wait = Duration::from_millis(1_000);
+        assert!(!gaps.suspend(at(20), meter(1), wait) && gaps.contains(meter(1)));
+        assert_eq!(gaps.poll(at(1_019)), None);
+        assert_eq!(gaps.poll(at(1_020)), Some(meter(1)), "its part is recorded");
+        assert!(gaps.suspend(at(1_020), meter(1), wait));
+        gaps.handle_data(at(1_100), meter(1), gap);
+        assert_eq!(gaps.poll(at(1_120)), Some(meter(1)));
+        assert!(!gaps.suspend(at(1_120), meter(1), wait));
+        gaps.handle_empty(at(1_200), meter(1), gap);
+        assert_eq!(gaps.poll(at(1_220)), Some(meter(1)));
+        gaps.suspend(at(1_220), meter(1), wait);
+        gaps.remove(meter(1));
+        assert!(!gaps.contains(meter(1)) && gaps.due.is_empty() && gaps.suspended.is_empty());
     }
 
     #[test]

@@ -148,7 +148,12 @@ impl Loop {
             let limit = acceptable.clamp(1, QUANTUM);
             meter.is_ready = false;
             match meter.stream.read(&mut self.user_meters, &mut self.buffer[..limit]) {
-                Ok(None) => {}
+                Ok(None) => {
+                    let listener = &self.listeners[usize::from(meter.listener)];
+                    if let Some(gap) = listener.idle_gap {
+                        self.idle_gaps.handle_empty(now, id, gap);
+                    }
+                }
                 Ok(Some(0)) => {
                     // After FIN, reading does not report a reset.
                     let is_reset = meter.stream.has_failed();
@@ -197,10 +202,27 @@ impl Loop {
         }
     }
 
+    /// Ends messages after which no byte has arrived for a time. While the collector does not read,
+    /// as with a full log, the bytes that arrive are in the kernel.
     pub(super) fn end_idle_messages(&mut self, now: Instant) {
         while let Some(id) = self.idle_gaps.poll(now) {
-            self.collector.handle_idle_gap(id);
+            if !self.may_continue(id) {
+                self.collector.handle_idle_gap(id);
+            } else if self.idle_gaps.suspend(now, id, self.message_wait) {
+                // Incomplete messages may occupy the space for which the bytes wait.
+                self.collector.record_part(id);
+            }
         }
+    }
+
+    /// Whether bytes of a message that a pause would end may have arrived and are not read. The
+    /// event that announces them may not have been read either.
+    fn may_continue(&self, id: MeterId) -> bool {
+        let found = self.sockets.get(id.index as usize).and_then(Option::as_ref);
+        let Some(meter) = found.filter(|meter| meter.id == id) else { return false };
+        let is_ended_by_pauses = self.listeners[usize::from(meter.listener)].idle_gap.is_some();
+        is_ended_by_pauses
+            && (meter.is_ready || self.unread(&meter.stream).is_some_and(|bytes| bytes > 0))
     }
 
     /// Data has passed, so that the meter is not idle.

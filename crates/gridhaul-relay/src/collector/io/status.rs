@@ -54,7 +54,7 @@ impl Loop {
     }
 
     /// Bytes that TCP has received and the relay has not read (`SIOCINQ`, tcp(7)).
-    fn unread(&self, stream: &MeterStream) -> Option<u64> {
+    pub(super) fn unread(&self, stream: &MeterStream) -> Option<u64> {
         match stream {
             MeterStream::Kernel(stream) => rustix::io::ioctl_fionread(stream.socket()).ok(),
             MeterStream::User(connection) => self.user_meters.as_ref()?.tcp.unread(*connection),
