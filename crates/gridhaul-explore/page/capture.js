@@ -132,7 +132,7 @@ class CaptureView {
     const simulated = layers.simulated ? ` The simulation has ${counted(arrays["simulated_retransmissions.time_s"].length, "retransmission")}.` : "";
     const status = `${counted(layers.first.length, "segment")}, ${counted(layers.retransmissions.length, "retransmission")}, `
       + `${counted(layers.acks.length, "acknowledgement")}, ${counted(count("timer_expired"), "timeout")} (or probes), ${counted(count("send_window_closed"), "closed window")}.${simulated}`;
-    const window = head.has_window ? "" : " The offered window is unknown, since the handshake was not captured.";
+    const window = head.has_window ? "" : " The offered window is unknown, since the capture lacks the SYN of an end.";
     const place = `Segments of ${head.sender} and acknowledgements of ${head.receiver}, at the time of the capture.${window}`;
     const texts = { name: `packets of connection ${number}`, status, place, command: head.command };
     // A range of time ends before its end: the last packet must be within it.

@@ -24,6 +24,36 @@ pub(crate) struct Handshake {
     retransmitted: bool,
 }
 
+/// What a capture lacks if a handshake shows no round trips.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandshakeGap {
+    /// Both SYN, so that the scales of the windows are unknown as well.
+    BothSyn,
+    /// The SYN of one end: the capture has one direction, or began between them.
+    OneSyn,
+    /// Unambiguous times: both SYN were captured.
+    Times,
+}
+
+impl HandshakeGap {
+    /// The reason why the handshake shows no round trips.
+    pub(crate) const fn reason(self) -> &'static str {
+        match self {
+            Self::BothSyn => "the handshake was not captured",
+            Self::OneSyn => "the SYN of only one end was captured",
+            Self::Times => {
+                "the handshake shows no round trips, since a SYN was retransmitted or its \
+                 acknowledgement was not captured"
+            }
+        }
+    }
+
+    /// Whether the scale of the windows is unknown.
+    pub(crate) const fn hides_window_scale(self) -> bool {
+        matches!(self, Self::BothSyn | Self::OneSyn)
+    }
+}
+
 impl Handshake {
     pub(super) fn handle_segment(&mut self, sender: usize, segment: &CapturedSegment) {
         let has = |flags| segment.flags.has(flags);
@@ -65,8 +95,17 @@ impl Handshake {
         self.round_trips
     }
 
-    /// The shift count of the windows of an end; `None` if the handshake was not captured. Windows
-    /// are scaled if both ends sent the option (RFC 7323, section 2.2).
+    /// What the capture lacks, if there are no round trips.
+    pub(crate) const fn gap(&self) -> HandshakeGap {
+        match self.scales {
+            [None, None] => HandshakeGap::BothSyn,
+            [Some(_), Some(_)] => HandshakeGap::Times,
+            _ => HandshakeGap::OneSyn,
+        }
+    }
+
+    /// The shift count of the windows of an end; `None` without the SYN of both ends. Windows are
+    /// scaled if both ends sent the option (RFC 7323, section 2.2).
     pub(super) fn window_scale(&self, end: usize) -> Option<u8> {
         let [client, server] = self.scales;
         let both = client?.is_some() && server?.is_some();

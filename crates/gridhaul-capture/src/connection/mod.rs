@@ -26,6 +26,7 @@ use handshake::Handshake;
 pub use messages::Message;
 
 pub(crate) use direction::Direction;
+pub(crate) use handshake::HandshakeGap;
 pub(crate) use history::{Checkpoint, History};
 
 /// The ends of a connection.

@@ -130,9 +130,9 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
     None
 }
 
-/// The reason why a limit must not be named if the handshake was not captured: the analysis assumes
-/// that the capture is at the sender, and waits for a sender that is far away look like pauses of
-/// its application.
+/// The reason why a limit must not be named if the handshake shows no round trips: the analysis
+/// assumes that the capture is at the sender, and waits for a sender that is far away look like
+/// pauses of its application.
 fn doubtful_place(facts: &ConnectionExplanation, limit: Limit) -> Option<String> {
     let is_seen_everywhere = match limit {
         Limit::ReceiveWindow => facts.counters.zero_windows > 0,
@@ -143,11 +143,11 @@ fn doubtful_place(facts: &ConnectionExplanation, limit: Limit) -> Option<String>
     if facts.position != Position::Unknown || is_seen_everywhere {
         return None;
     }
-    let missing = "the handshake was not captured";
+    let missing = facts.handshake_gap.reason();
     let counters = &facts.counters;
     let has_few_losses = counters.lost_packets as f64 / (counters.packets as f64) < LOSSES_MIN;
     let is_window = limit == Limit::CongestionWindow || limit == Limit::Loss && has_few_losses;
-    if is_window {
+    if is_window && facts.handshake_gap.hides_window_scale() {
         return Some(format!(
             "{missing}, so that the scale of the receive window is unknown: either window may \
              limit the sender"

@@ -94,6 +94,7 @@ impl ConnectionExplanation {
             point_number: context.point_number,
             last_at: last,
             sides,
+            handshake_gap: connection.handshake().gap(),
             echo_round_trip_s: direction.echo_round_trip().map(Duration::as_secs_f64),
         };
         let is_one_sided = connection.segments().contains(&0);
@@ -216,7 +217,8 @@ fn counters(direction: &Direction) -> Counters {
 }
 
 fn notes(connection: &Connection, direction: &Direction, position: Position) -> Vec<String> {
-    let mut notes: Vec<String> = position.restriction().map(str::to_owned).into_iter().collect();
+    let restriction = position.restriction(connection.handshake().gap());
+    let mut notes: Vec<String> = restriction.into_iter().collect();
     let traffic = direction.traffic();
     if connection.segments().contains(&0) {
         notes.push("only one direction was captured: give the captures of both".to_owned());

@@ -9,7 +9,7 @@ mod text;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde::Serialize;
 
-use crate::connection::History;
+use crate::connection::{HandshakeGap, History};
 use crate::limit::{Counters, Leg};
 use crate::{Ends, LinkEstimate, Message, Shares};
 
@@ -114,6 +114,9 @@ pub struct ConnectionExplanation {
     /// Round trips of the handshake between the point and the sender, and the receiver.
     #[serde(skip)]
     pub(crate) sides: Option<[Duration; 2]>,
+    /// What the capture lacks of the handshake, if the position is unknown.
+    #[serde(skip)]
+    pub(crate) handshake_gap: HandshakeGap,
     /// Round trip between the point and the sender in s, from echoed timestamps.
     #[serde(skip)]
     pub(crate) echo_round_trip_s: Option<f64>,

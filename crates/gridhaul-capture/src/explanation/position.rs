@@ -3,6 +3,8 @@
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
+use crate::connection::HandshakeGap;
+
 /// Where a capture was taken, from the division of the handshake's round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "at")]
@@ -18,7 +20,7 @@ pub enum Position {
         /// Round trip between the point and the receiver in s.
         receiver_s: f64,
     },
-    /// The handshake was not captured.
+    /// The capture shows no round trips of the handshake.
     Unknown,
 }
 
@@ -40,23 +42,30 @@ impl Position {
         }
     }
 
-    /// Estimates that the position forbids.
-    pub(super) const fn restriction(self) -> Option<&'static str> {
-        match self {
-            Self::Sender => None,
-            Self::Receiver => Some(
+    /// Estimates that the position forbids; `gap` is the reason for an unknown one.
+    pub(super) fn restriction(self, gap: HandshakeGap) -> Option<String> {
+        let text = match self {
+            Self::Sender => return None,
+            Self::Receiver => {
                 "captured at the receiver: losses show as gaps, the loss of the last segments \
-                 before a pause does not show at all, and queueing delays are unknown",
-            ),
-            Self::Between { .. } => Some(
+                 before a pause does not show at all, and queueing delays are unknown"
+            }
+            Self::Between { .. } => {
                 "captured between both ends, or each direction at another place: the windows of \
-                 the sender are reconstructed with the round trip of the handshake",
-            ),
-            Self::Unknown => Some(
-                "the handshake was not captured: the position is unknown and assumed to be the \
-                 sender's; the receive window's scale is unknown",
-            ),
-        }
+                 the sender are reconstructed with the round trip of the handshake"
+            }
+            Self::Unknown => {
+                let window = match gap.hides_window_scale() {
+                    true => "; the receive window's scale is unknown",
+                    false => "",
+                };
+                return Some(format!(
+                    "{}: the position is unknown and assumed to be the sender's{window}",
+                    gap.reason()
+                ));
+            }
+        };
+        Some(text.to_owned())
     }
 
     /// The position as a noun phrase.

@@ -131,6 +131,33 @@ fn a_window_of_zero_limits_a_connection_whose_handshake_is_missing() {
     assert_eq!(found.verdict.limit, Some(Limit::ReceiveWindow), "{}", found.details());
 }
 
+#[test]
+fn an_unknown_position_names_what_the_capture_lacks_of_the_handshake() {
+    let notes = |syn: &[usize]| {
+        let mut capture = Capture::new();
+        for &sender in syn {
+            // Of a retransmission, the number is the same again.
+            capture.next[sender] = [100, 500][sender];
+            capture.syn(sender, 1_460);
+            capture.wait(1_000_000);
+        }
+        for _ in 0..3 {
+            capture.segment(CLIENT, 500, 1_000);
+            capture.wait(1_000);
+        }
+        let found = capture.explained();
+        assert_eq!(found.position, Position::Unknown);
+        found.notes.join("\n")
+    };
+    assert!(notes(&[]).starts_with("the handshake was not captured: "), "{}", notes(&[]));
+    let one = notes(&[CLIENT]);
+    assert!(one.starts_with("the SYN of only one end was captured: "), "{one}");
+    assert!(one.contains("scale is unknown") && one.contains("only one direction"), "{one}");
+    let twice = notes(&[CLIENT, CLIENT, SERVER]);
+    assert!(twice.starts_with("the handshake shows no round trips, since a SYN was "), "{twice}");
+    assert!(!twice.contains("scale is unknown"), "{twice}");
+}
+
 /// A capture that ends during a transfer: data in the queue of the link has not been delivered.
 #[test]
 fn the_goodput_is_that_of_acknowledged_data() {
