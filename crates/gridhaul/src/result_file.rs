@@ -1,7 +1,7 @@
 //! Recognition of files that gridhaul has written.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
@@ -17,6 +17,13 @@ pub(crate) fn is_marked(path: &Path) -> bool {
 /// The title of the scenario in a file of results, if it has one.
 pub(crate) fn title(path: &Path) -> Option<String> {
     value(path, "title")?.as_str().map(str::to_owned)
+}
+
+/// Whether the scenario of results has a sweep; `None` if it cannot be read.
+pub(crate) fn has_sweep(path: &Path) -> Option<bool> {
+    let scenario: toml::Table = fs::read_to_string(path).ok()?.parse().ok()?;
+    let entries = scenario.get("sweep").and_then(toml::Value::as_array);
+    Some(entries.is_some_and(|entries| !entries.is_empty()))
 }
 
 /// The value of a key of a JSON object. The file is read up to this key only, because an answer may

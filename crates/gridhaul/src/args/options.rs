@@ -106,8 +106,9 @@ pub(crate) struct CommonOutput {
     /// Replace the folder even if it contains files that gridhaul did not write, or results of
     /// another kind
     ///
-    /// Another kind: results of another command or of a scenario with another title; captures,
-    /// event logs, series and answers of further backends, if this run has none.
+    /// Another kind: results of another command or of a scenario with another title; a sweep in
+    /// place of a run without one, or the reverse; captures, event logs, series, tables of a sweep
+    /// and answers of further backends, if this run has none.
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON instead of a table

@@ -16,7 +16,7 @@ use crate::args::RunArgs;
 use crate::concurrent::both;
 use crate::interrupt::Graceful;
 use crate::results_folder::{Destination, Folder, default_folder, scenario_name};
-use crate::results_kind::{ResultsKind, ResultsOf};
+use crate::results_kind::{ResultsKind, ResultsOf, SCENARIO};
 use crate::terminal::{Terminal, texts};
 
 /// Runs a scenario.
@@ -49,15 +49,17 @@ impl Job<'_> {
         load(file, &changes, self.vary, output.common.quiet)
     }
 
-    /// Checks and locks the results folder. `has_tables`: it will contain tables in Parquet.
+    /// Checks and locks the results folder.
     pub(super) fn destination(
         &self,
         scenario: &Scenario,
-        has_tables: bool,
+        sweep_tables: bool,
     ) -> Result<Destination, CommandError> {
         let kind = ResultsKind {
+            is_sweep: !scenario.sweep.is_empty(),
+            sweep_tables,
             captures: !scenario.record.pcap.is_empty(),
-            series: has_tables || scenario.record.interval.is_some(),
+            series: scenario.record.interval.is_some(),
             event_logs: !scenario.record.events.is_empty(),
             several_backends: self.args.engine.on.len() > 1,
             ..ResultsKind::of(ResultsOf::Run, Some(&scenario.title))
@@ -241,7 +243,7 @@ impl Results<'_> {
             })
         };
         let mut folder = destination.begin()?;
-        folder.write("scenario.toml", toml.as_bytes())?;
+        folder.write(SCENARIO, toml.as_bytes())?;
         let (report, answers) = both(threads, report, || self.write_answers(&mut folder));
         answers?;
         folder.write("report.html", report.as_bytes())?;

@@ -21,6 +21,7 @@ use super::run::{Job, shown};
 use crate::args::{MergeArgs, SweepArgs};
 use crate::interrupt::Graceful;
 use crate::results_folder::{Destination, Folder};
+use crate::results_kind::{SWEEP_TABLES, sweep_table_file};
 use crate::terminal::Terminal;
 
 /// Runs a scenario for several values of keys.
@@ -222,9 +223,9 @@ impl SweepPart<'_> {
 
 fn write_tables(stored: &StoredSweep<'_>, folder: &mut Folder) -> anyhow::Result<()> {
     let output = |name: TableName| -> anyhow::Result<TableOutput<File>> {
-        Ok(TableOutput { name, out: folder.create(&format!("{name}.parquet"))? })
+        Ok(TableOutput { name, out: folder.create(&sweep_table_file(name))? })
     };
-    let outputs = [TableName::Answers, TableName::Replications].map(output);
+    let outputs = SWEEP_TABLES.map(output);
     let outputs = outputs.into_iter().collect::<anyhow::Result<_>>()?;
     stored.write_tables(outputs).context("the tables of the sweep")
 }

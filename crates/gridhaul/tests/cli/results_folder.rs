@@ -42,6 +42,41 @@ fn results_of_another_scenario_or_command_are_deleted_only_with_force() {
 }
 
 #[test]
+fn a_sweep_and_a_run_replace_each_other_only_with_force() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    for backend in ["sim", "model"] {
+        let run = format!("run small.toml -q --out {backend} --on {backend}");
+        let sweep = run.replace("run ", "sweep ") + " --vary seed=1,2";
+        assert_eq!(desk.run(&run).code, Some(0));
+        let done = desk.run(&sweep);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        let lost = "contains the results of a run without a sweep (answer.json)";
+        assert!(done.err.contains(lost), "{done:?}");
+        assert_eq!(desk.run(&format!("{sweep} --force")).code, Some(0));
+        assert_eq!(desk.run(&sweep).code, Some(0));
+        let done = desk.run(&run);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.err.contains("contains the results of a sweep (answer.json)"), "{done:?}");
+        assert_eq!(desk.run(&format!("{run} --set duration=1s --force")).code, Some(0));
+        assert_eq!(desk.run(&run).code, Some(0));
+    }
+}
+
+#[test]
+fn a_run_of_a_swept_scenario_names_the_tables_that_it_would_delete() {
+    let swept = format!("{SMALL}\n[[sweep]]\nvary.seed = [1, 2]\n");
+    let desk = Desk::new().file("swept.toml", swept);
+    assert_eq!(desk.run("run swept.toml -q --out here").code, Some(0));
+    assert_eq!(desk.run("sweep swept.toml -q --out here").code, Some(0));
+    let done = desk.run("run swept.toml -q --out here --series 1s");
+    assert!(done.err.contains("contains tables of a sweep (answers.parquet)"), "{done:?}");
+    let done = desk.run("sweep swept.toml -q --out series --series 1s");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = desk.run("sweep swept.toml -q --out series");
+    assert!(done.err.contains("contains recorded series ("), "{done:?}");
+}
+
+#[test]
 fn the_scenario_of_a_results_folder_has_the_name_of_the_folder() {
     let desk = Desk::new().file("a.toml", SMALL).file("b.toml", SMALL);
     for name in ["a", "b"] {
