@@ -94,7 +94,8 @@ fn answers_of(
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.map_or(scenario.replications, Replications::Fixed);
-    let answers = crate::run(&scenario, &args.engine.to_engine(), &label, terminal)?;
+    let answers =
+        crate::run(&scenario, &args.engine.to_engine(), &Scenario::name_of(file), terminal)?;
     let several = answers.len() > 1;
     let one = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);

@@ -9,6 +9,7 @@ use gridhaul_cli::{print, say, signal};
 use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::{Clock, remove_stale_namespaces};
 use gridhaul_report::TextTable;
+use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 
 use super::error::CommandError;
@@ -28,7 +29,7 @@ fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
-    ensure_memory(&point.scenario)?;
+    ensure_memory(&point.scenario).map_err(|error| error.context(Scenario::name_of(&args.file)))?;
     remove_stale_namespaces().context("removing the namespaces of killed runs")?;
     let stop = Arc::new(AtomicBool::new(false));
     let stop_on_signal = Arc::clone(&stop);

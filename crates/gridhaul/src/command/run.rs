@@ -73,7 +73,7 @@ impl Job<'_> {
         let destination = self.destination(scenario, false)?;
         let graceful = Graceful::begin();
         let terminal = Terminal::new(output.common.quiet).recording_in(destination.parent()?);
-        let answers = crate::run(scenario, &engine.to_engine(), &self.label(), &terminal);
+        let answers = crate::run(scenario, &engine.to_engine(), &self.file(), &terminal);
         // From now on, Ctrl-C ends the program and removes the partial folder.
         drop(graceful);
         self.finish(scenario, destination, answers?, &|_| Ok(()))
@@ -153,9 +153,14 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Name of the scenario.
+    /// Name of the scenario in tables.
     pub(super) fn label(&self) -> String {
         scenario_name(&self.args.file)
+    }
+
+    /// Name of the scenario's file in messages.
+    pub(super) fn file(&self) -> String {
+        Scenario::name_of(&self.args.file)
     }
 
     /// Path of the results folder.

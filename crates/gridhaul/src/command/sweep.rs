@@ -39,8 +39,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), CommandError> {
         return job.run_scenario(&scenario);
     }
     let folder = args.units.clone().unwrap_or_else(|| units_folder(&job.target()));
-    let label = job.label();
-    let sweep = UnitSweep::new(&scenario, &label, vec![folder])?;
+    let (label, file) = (job.label(), job.file());
+    let sweep = UnitSweep::new(&scenario, &label, vec![folder])?.with_file(&file);
     let sweep = sweep.with_unit_time(args.unit_time).with_threads(args.run.engine.threads);
     warn_of_damaged(&sweep.stored()?);
     let part = SweepPart { job: &job, scenario: &scenario, sweep: &sweep };
@@ -92,7 +92,7 @@ fn check_swept(scenario: &Scenario, job: &Job<'_>) -> Result<(), CommandError> {
         return Err(anyhow!(
             "{}: the scenario has no sweep\n  help: vary a key with --vary KEY=VALUES, such as \
              'link.uplink.forward.rate=1 Mbit/s,2 Mbit/s', or with [[sweep]] in the file",
-            job.args.file.display()
+            job.file()
         )
         .into());
     }

@@ -43,8 +43,10 @@ pub use stored::{StoredSweep, TableOutput};
 /// A sweep whose results are stored in a folder.
 pub struct UnitSweep<'a> {
     scenario: &'a Scenario,
-    /// Name of the scenario in messages and tables.
+    /// Name of the scenario in tables.
     label: &'a str,
+    /// Name of the scenario in messages and progress.
+    file: &'a str,
     points: SweepPoints,
     keys: PointKeys,
     /// Folders with results. Those of this process go to the first one.
@@ -101,7 +103,23 @@ impl<'a> UnitSweep<'a> {
         Sim::default().supports(&first).map_err(RunError::Unsupported)?;
         let rule = StoppingRule::of(scenario);
         let (keys, unit_time) = (PointKeys::default(), Duration::from_secs(30));
-        Ok(Self { scenario, label, points, keys, folders, rule, unit_time, threads: 0 })
+        Ok(Self {
+            scenario,
+            label,
+            file: label,
+            points,
+            keys,
+            folders,
+            rule,
+            unit_time,
+            threads: 0,
+        })
+    }
+
+    /// The sweep with the name of the scenario's file, which messages have in place of the label.
+    #[must_use]
+    pub fn with_file(self, file: &'a str) -> Self {
+        Self { file, ..self }
     }
 
     /// The sweep with another longest estimated time of a unit than 30 s. A crash loses at most one
@@ -157,13 +175,13 @@ impl<'a> UnitSweep<'a> {
     ) -> Result<SweepProgress, Error> {
         if shard == Shard::ALL && self.point_count() <= ANSWER_POINTS_MAX {
             ensure_possible(self.scenario, engine)
-                .map_err(|error| error.context(self.label.to_owned()))?;
+                .map_err(|error| error.context(self.file.to_owned()))?;
         }
-        trace_check(self.scenario, self.label)?;
+        trace_check(self.scenario, self.file)?;
         let threads = thread_count(engine.threads);
         let store = Store::open(&self.folders)?;
         let planner = self.planner(&store, shard, threads)?;
-        let progress = observer.begin(self.label);
+        let progress = observer.begin(self.file);
         let folder = self.folders.first().map_or(Path::new("."), PathBuf::as_path);
         let workers = Workers::new(planner, folder, progress.as_ref());
         let finished = workers.run(threads)?;
@@ -218,8 +236,8 @@ fn thread_count(requested: usize) -> usize {
 }
 
 /// Checks that the traces of a scenario can be read.
-fn trace_check(scenario: &Scenario, label: &str) -> Result<(), ScenarioError> {
-    trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })
+fn trace_check(scenario: &Scenario, file: &str) -> Result<(), ScenarioError> {
+    trace::check(scenario).map_err(|error| ScenarioError { file: file.to_owned(), ..error })
 }
 
 /// The missing parts as shards of `count`, in the form of `sbatch --array`: `1,4-7`.

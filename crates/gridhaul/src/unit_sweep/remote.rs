@@ -35,7 +35,7 @@ impl UnitSweep<'_> {
         threads: usize,
         mut take: impl FnMut(RemoteUnit) -> bool,
     ) -> Result<(), Error> {
-        trace_check(self.scenario, self.label)?;
+        trace_check(self.scenario, self.file)?;
         let store = Store::open(&self.folders)?;
         let planner = self.planner(&store, Shard::ALL, threads)?;
         let (mut unit, mut seconds) = (RemoteUnit::default(), 0.0);
