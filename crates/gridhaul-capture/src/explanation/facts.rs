@@ -58,6 +58,7 @@ impl ConnectionExplanation {
         let [first, last] = connection.times();
         let base = direction.round_trips().base();
         let sender_s = sides.map_or(0.0, |[sender, _]| sender.as_secs_f64());
+        let from_sender = |trip: Duration| trip.as_secs_f64() + sender_s;
         let mut explanation = Self {
             number: context.number,
             ends: connection.ends(),
@@ -73,11 +74,8 @@ impl ConnectionExplanation {
             verdict: Verdict::undecided(String::new()),
             shares,
             counters: counters(direction),
-            round_trip_s: base.map(|base| base.as_secs_f64() + sender_s),
-            round_trip_mean_s: direction
-                .round_trips()
-                .mean()
-                .map(|mean| mean.as_secs_f64() + sender_s),
+            round_trip_s: base.map(from_sender),
+            round_trip_mean_s: direction.round_trips().mean().map(from_sender),
             queueing_mean_s: direction.link().queueing().mean_s(),
             utilisation,
             link,
