@@ -61,8 +61,8 @@ const MEASURED: [usize; 2] = [1_000, 3_000];
 
 impl AckCycle {
     /// Segments per second. A segment that remains at the end of a round waits for the timer or for
-    /// the first segment of the next round, whichever is earlier. Which one it is changes from round
-    /// to round, so that the acknowledgements are counted one after another.
+    /// the first segment of the next round, whichever is earlier. Which one it is changes from
+    /// round to round, so that the acknowledgements are counted one after another.
     pub(super) fn rate(&self) -> f64 {
         let Self { window, ack_every, mut timer, rtt_s, spacing_s } = *self;
         // Arrivals of the segments that are not acknowledged; a window of them is sent at once.

@@ -51,9 +51,6 @@ impl WindowGrowth {
         }
     }
 
-    /// Slow start without a threshold.
-    pub const SLOW_START: Self = Self { threshold: f64::INFINITY, every_other_round: None };
-
     /// The window after a round in which all segments of `window` are acknowledged, `b` by each
     /// acknowledgement. `round` is the number of the round, from 0.
     #[must_use]
@@ -155,10 +152,13 @@ mod tests {
         timeout_s: 1.0,
         limited_transmit: 0.0,
     };
+    /// Slow start without a threshold.
+    const SLOW_START: WindowGrowth =
+        WindowGrowth { threshold: f64::INFINITY, every_other_round: None };
     const OPEN: TransferTime = TransferTime {
         segments: 14.0,
         initial_window: 2.0,
-        growth: WindowGrowth::SLOW_START,
+        growth: SLOW_START,
         link: 1e6,
         steady: 1e6,
         forward_s: 0.05,
@@ -188,10 +188,10 @@ mod tests {
             transfer_time(&PATH, &TransferTime { growth, segments, ..OPEN }).unwrap()
         };
         // A threshold of 4: rounds of 2, 4, 5 and 3 segments.
-        let threshold = WindowGrowth { threshold: 4.0, ..WindowGrowth::SLOW_START };
+        let threshold = WindowGrowth { threshold: 4.0, ..SLOW_START };
         assert!((time(threshold, 14.0) - 0.35).abs() < 1e-4);
         // Vegas: rounds of 2, 2, 4, 4 and 2 segments.
-        let vegas = WindowGrowth { every_other_round: Some(1), ..WindowGrowth::SLOW_START };
+        let vegas = WindowGrowth { every_other_round: Some(1), ..SLOW_START };
         assert!((time(vegas, 14.0) - 0.45).abs() < 1e-4);
     }
 

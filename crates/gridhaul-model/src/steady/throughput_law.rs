@@ -207,10 +207,10 @@ impl Connection {
     }
 }
 
-/// Window in segments: the receive window, or a fixed window that is smaller; whole segments, except
-/// in the paper's equation 1 (`plc`), which divides bytes by the round-trip time. With delayed
-/// acknowledgements, the segments of a round beyond a multiple of `ack_every` are acknowledged with
-/// the next round, or by the timer, if it expires earlier.
+/// Window in segments: the receive window, or a fixed window that is smaller; whole segments,
+/// except in the paper's equation 1 (`plc`), which divides bytes by the round-trip time. With
+/// delayed acknowledgements, the segments of a round beyond a multiple of `ack_every` are
+/// acknowledged with the next round, or by the timer, if it expires earlier.
 fn usable_window(stack: &StackParams, path: &Path, rules: ModelRules) -> f64 {
     let bytes = match stack.congestion_control {
         CongestionControlAlgorithm::Fixed => stack.receive_window.min(stack.fixed_window),
