@@ -110,7 +110,7 @@ impl ResultsKind {
     fn lost_recording(&self, names: &[String]) -> Option<String> {
         let of_backend = |name: &str| name.starts_with("answer-") && name.ends_with(".json");
         let several = self.several_backends || self.command != ResultsOf::Run;
-        let kinds: [(bool, &str, &dyn Fn(&str) -> bool); 5] = [
+        let kinds: [(bool, &str, IsOfKind<'_>); 5] = [
             (self.captures, "captured packets", &|name| name.ends_with(".pcapng")),
             (self.sweep_tables, "tables of a sweep", &is_sweep_table),
             (self.series, "recorded series", &|name| {
@@ -125,6 +125,9 @@ impl ResultsKind {
         })
     }
 }
+
+/// Whether a file with this name is of a kind.
+type IsOfKind<'a> = &'a dyn Fn(&str) -> bool;
 
 fn is_sweep_table(name: &str) -> bool {
     SWEEP_TABLES.iter().any(|table| sweep_table_file(*table) == name)
