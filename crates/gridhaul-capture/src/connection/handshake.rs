@@ -24,7 +24,7 @@ pub(crate) struct Handshake {
     retransmitted: bool,
 }
 
-/// What a capture lacks if a handshake shows no round trips.
+/// The part of a handshake that a capture lacks, if it shows no round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandshakeGap {
     /// Both SYN, so that the scales of the windows are unknown as well.
@@ -95,7 +95,7 @@ impl Handshake {
         self.round_trips
     }
 
-    /// What the capture lacks, if there are no round trips.
+    /// The part that the capture lacks, if there are no round trips.
     pub(crate) const fn gap(&self) -> HandshakeGap {
         match self.scales {
             [None, None] => HandshakeGap::BothSyn,

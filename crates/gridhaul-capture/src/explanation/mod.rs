@@ -114,7 +114,7 @@ pub struct ConnectionExplanation {
     /// Round trips of the handshake between the point and the sender, and the receiver.
     #[serde(skip)]
     pub(crate) sides: Option<[Duration; 2]>,
-    /// What the capture lacks of the handshake, if the position is unknown.
+    /// The part of the handshake that the capture lacks, if the position is unknown.
     #[serde(skip)]
     pub(crate) handshake_gap: HandshakeGap,
     /// Round trip between the point and the sender in s, from echoed timestamps.

@@ -14,6 +14,7 @@ use rustix::fs::{Access, access};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::collector::io as collector;
+use crate::head::io::delivery::json_lines::check_lines;
 use crate::head::io::delivery::login::check_login;
 use crate::packet::io as bridge;
 use crate::router::io as router;
@@ -57,7 +58,7 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         check_folder("log.folder", &folder.join(&log.folder))?;
     }
     match config.head.as_ref().map(|head| &head.deliver) {
-        Some(Deliver::File(file)) => check_file("head.deliver.file", &folder.join(file))?,
+        Some(Deliver::File(file)) => check_destination(config, folder, file)?,
         Some(Deliver::Mqtt(mqtt)) => check_login(&config.name, mqtt, folder)?,
         Some(Deliver::Tcp(_)) | None => {}
     }
@@ -121,13 +122,34 @@ fn check_folder(key: &str, path: &Path) -> Result<(), RunError> {
     checked.map_err(|error| invalid(key, present, &error))
 }
 
+/// A file of lines, outside of the folder of the log: a segment, or a file that the log does not
+/// expect, would damage it.
+fn check_destination(config: &RelayConfig, folder: &Path, file: &Path) -> Result<(), RunError> {
+    const KEY: &str = "head.deliver.file";
+    let path = folder.join(file);
+    let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+    let own = config.log.as_ref().and_then(|log| resolved(&folder.join(&log.folder)).ok());
+    if let (Some(own), Ok(found)) = (own, resolved(&path))
+        && found.starts_with(own)
+    {
+        return Err(RunError::Invalid(format!(
+            "{KEY}: {}: this is in the folder of the record log\n  \
+             help: choose a file outside of `log.folder`",
+            path.display()
+        )));
+    }
+    check_file(KEY, &path)
+}
+
 /// A file that can be written, or that can be created in its folder.
 fn check_file(key: &str, path: &Path) -> Result<(), RunError> {
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let checked = match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(_) => access(path, Access::READ_OK | Access::WRITE_OK).map_err(io::Error::from),
+        Ok(_) => access(path, Access::READ_OK | Access::WRITE_OK)
+            .map_err(io::Error::from)
+            .and_then(|()| check_lines(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from)
         }

@@ -19,11 +19,12 @@ pub(crate) struct Committer {
     results: Receiver<Result<Durable<u64>, LogError>>,
     /// Segments before this position are not needed any more.
     trim_to: Arc<AtomicU64>,
-    removal_error: RemovalError,
+    append_error: SharedError,
+    removal_error: SharedError,
 }
 
-/// Why segments that are not needed any more are still there.
-type RemovalError = Arc<Mutex<Option<String>>>;
+/// Why the disk is full, or segments that are not needed any more are still there.
+type SharedError = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]
 enum Work {
@@ -35,7 +36,8 @@ enum Work {
 struct Writer {
     log: LogWriter<Folder>,
     trim_to: Arc<AtomicU64>,
-    removal_error: RemovalError,
+    append_error: SharedError,
+    removal_error: SharedError,
 }
 
 /// Interval in which the log checks that its files are there, and tries to remove segments again.
@@ -47,10 +49,11 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Committer {
     pub(crate) fn start(log: LogWriter<Folder>, waker: Arc<Waker>) -> Self {
         let trim_to = Arc::new(AtomicU64::new(log.start()));
-        let removal_error = RemovalError::default();
+        let [append_error, removal_error] = [(); 2].map(|()| SharedError::default());
         let mut writer = Writer {
             log,
             trim_to: Arc::clone(&trim_to),
+            append_error: Arc::clone(&append_error),
             removal_error: Arc::clone(&removal_error),
         };
         let (work, requested) = channel();
@@ -76,7 +79,7 @@ impl Committer {
                 }
             }
         });
-        Self { work, results, trim_to, removal_error }
+        Self { work, results, trim_to, append_error, removal_error }
     }
 
     /// Begins to write a group. The result follows.
@@ -91,9 +94,11 @@ impl Committer {
         let _ = self.work.send(Work::Trim);
     }
 
-    /// Why segments that are not needed any more could not be removed.
-    pub(crate) fn removal_error(&self) -> Option<String> {
-        lock(&self.removal_error).clone()
+    /// Why nothing can be appended now, or why segments that are not needed any more could not be
+    /// removed.
+    pub(crate) fn error(&self) -> Option<String> {
+        let append_error = lock(&self.append_error).clone();
+        append_error.or_else(|| lock(&self.removal_error).clone())
     }
 
     /// The end of the log after the group, once it is durable.
@@ -118,6 +123,7 @@ impl Writer {
             self.wait_for_space(error, &mut is_reported)?;
         }
         if is_reported {
+            *lock(&self.append_error) = None;
             report(Level::Notice, "space is free again: reading from peers continues");
         }
         self.log.commit()
@@ -132,6 +138,7 @@ impl Writer {
         if !*is_reported {
             let text = format!("reading from peers stops until space is free: {error}");
             report(Level::Error, &text);
+            *lock(&self.append_error) = Some(text);
             *is_reported = true;
         }
         pause();
@@ -169,7 +176,7 @@ impl Writer {
     }
 }
 
-fn lock(error: &RemovalError) -> MutexGuard<'_, Option<String>> {
+fn lock(error: &SharedError) -> MutexGuard<'_, Option<String>> {
     error.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -78,6 +78,24 @@ fn check_finds_what_run_refuses() {
         (Role::Head, "deliver.file = \".\"", String::new(), "head.deliver.file"),
         (
             Role::Head,
+            "deliver.file = \"/dev/full\"",
+            String::new(),
+            "head.deliver.file: /dev/full: this is not a regular file",
+        ),
+        (
+            Role::Head,
+            "deliver.file = \"head.toml\"",
+            String::new(),
+            "head.deliver.file: head.toml: the file has other content",
+        ),
+        (
+            Role::Head,
+            "deliver.file = \"./head-log/lines\"",
+            String::new(),
+            "this is in the folder of the record log",
+        ),
+        (
+            Role::Head,
             MQTT,
             "deliver.mqtt.tls.authorities = \"absent.pem\"".to_owned(),
             "head.deliver.mqtt.tls.authorities: absent.pem",

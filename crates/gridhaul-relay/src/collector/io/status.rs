@@ -123,7 +123,7 @@ impl Loop {
             "log_gaps_count": self.counters.log.gaps,
             "log_lost_byte": self.counters.log.bytes,
             "lost_records_count": self.counters.lost_records,
-            "log_error": self.committer.as_ref().and_then(Committer::removal_error),
+            "log_error": self.committer.as_ref().and_then(Committer::error),
         });
         if let (Some(user), Value::Object(status)) = (&self.user_meters, &mut status) {
             status.extend(user.status());

@@ -32,7 +32,7 @@ impl Loop {
             "backlog_byte": self.log_end - self.delivered.min(self.log_end),
             "log_gaps_count": self.losses.log.gaps,
             "log_lost_byte": self.losses.log.bytes,
-            "log_error": self.committer.removal_error(),
+            "log_error": self.committer.error(),
             "collector_gaps_count": self.losses.gaps,
             "collector_lost_byte": self.losses.bytes,
             "lost_records_count": self.losses.records,

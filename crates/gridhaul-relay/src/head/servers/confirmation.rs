@@ -190,6 +190,8 @@ impl ServerStreams {
                 }
                 mark!(server_open_connection_keeps_the_log_for_a_limited_time);
                 stream.release(old.boundary);
+                // The connection has lasted.
+                stream.backoff = Duration::ZERO;
                 stream.is_ageing = stream.boundary > stream.resume;
                 stream.is_ageing.then_some(stream.boundary)
             });
@@ -227,6 +229,13 @@ impl ServerStreams {
     #[must_use]
     pub fn awaiting_close(&self) -> Option<(Instant, usize)> {
         self.awaiting_close.first().map(|(since, _)| (*since, self.awaiting_close.len()))
+    }
+
+    /// Number of streams with data for the server whose connections have failed more than once,
+    /// without a confirmation between.
+    #[must_use]
+    pub const fn failing(&self) -> u64 {
+        self.sums.failing
     }
 
     /// Data that the server's TCP has acknowledged, and the server has not confirmed.

@@ -8,7 +8,7 @@ use super::stream::{Link, Timers};
 use super::{ServerStreams, StreamId, StreamIdentity};
 
 /// Shortest time between attempts to connect, after the first failure.
-const BACKOFF_MIN: Duration = Duration::from_millis(100);
+pub(super) const BACKOFF_MIN: Duration = Duration::from_millis(100);
 
 /// Longest time between attempts to connect.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);

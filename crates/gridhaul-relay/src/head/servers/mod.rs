@@ -96,7 +96,7 @@ impl ServerStreams {
             by_key: BTreeMap::new(),
             read: position,
             holds: BTreeSet::new(),
-            sums: Share { memory: 0, unconfirmed: 0, at_risk: 0, hold: None },
+            sums: Share { memory: 0, unconfirmed: 0, at_risk: 0, failing: 0, hold: None },
             limit,
             due: BTreeSet::new(),
             connecting: 0,
@@ -253,6 +253,7 @@ impl ServerStreams {
         self.sums.memory = self.sums.memory + after.memory - before.memory;
         self.sums.unconfirmed = self.sums.unconfirmed + after.unconfirmed - before.unconfirmed;
         self.sums.at_risk = self.sums.at_risk + after.at_risk - before.at_risk;
+        self.sums.failing = self.sums.failing + after.failing - before.failing;
         if before.hold != after.hold {
             if let Some(hold) = before.hold {
                 self.holds.remove(&(hold, id));

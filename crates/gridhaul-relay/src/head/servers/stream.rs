@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::confirmation::Answer;
+use super::connect::BACKOFF_MIN;
 use crate::head::MeterKey;
 use crate::protocol::{Identity, Reception};
 
@@ -147,6 +148,8 @@ pub(super) struct Share {
     pub unconfirmed: u64,
     /// Part of the unconfirmed bytes that cannot be sent again.
     pub at_risk: u64,
+    /// Streams whose connections have failed more than once since something was confirmed.
+    pub failing: u64,
     /// Position of the log from which on the stream needs it.
     pub hold: Option<u64>,
 }
@@ -351,6 +354,7 @@ impl Stream {
             memory: self.memory,
             unconfirmed: self.acknowledged.saturating_sub(self.confirmed),
             at_risk: self.resume.min(self.acknowledged).saturating_sub(self.confirmed),
+            failing: u64::from(self.backoff > BACKOFF_MIN && self.needs_connection()),
             hold: self.hold(),
         }
     }

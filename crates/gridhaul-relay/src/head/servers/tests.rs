@@ -120,6 +120,7 @@ fn a_server_that_keeps_closing_is_tried_with_growing_intervals() {
         streams.handle_acknowledged(now, id, 0);
         streams.handle_failed(now, id);
         assert_eq!(streams.next_connect().since(now), Duration::from_millis(interval));
+        assert_eq!(streams.failing(), u64::from(interval > 100));
         now = streams.next_connect();
     }
 }

@@ -54,7 +54,10 @@ const METRICS: &[(&str, &str)] = &[
     ("listeners_count", "Listeners in the configuration"),
     ("listeners_open_count", "Listeners that accept connections"),
     ("log_end_byte", "Position of the end of the log"),
-    ("log_error", "Whether delivered segments cannot be removed"),
+    (
+        "log_error",
+        "Whether nothing can be appended to the log, or delivered segments cannot be removed",
+    ),
     ("log_gaps_count", "Places at which segments of the log are missing"),
     ("log_lost_byte", "Bytes of segments that are missing"),
     ("lost_byte", "Bytes that were acknowledged to their sender and are lost"),

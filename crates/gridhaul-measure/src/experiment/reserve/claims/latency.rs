@@ -165,7 +165,7 @@ fn losses(claim: &str, results: &Results<'_>) -> Option<Finding> {
                     matches!(cell.key.variant, Variant::BelowCapacity | Variant::AboveCapacity);
                 !is_loaded && cell.key.rate_per_s <= 1_000
             };
-            nothing_missing(results.cells.iter().filter(matrix))
+            nothing_missing(&results.cells.iter().filter(matrix).collect::<Vec<_>>())
         }
         "sv-loses-above-1000" => {
             let fast = |cell: &&Cell| cell.key.protocol == "sv" && cell.key.rate_per_s > 1_000;
@@ -208,10 +208,10 @@ fn missing<'a>(cells: impl Iterator<Item = &'a Cell>) -> (Option<[u64; 2]>, Stri
 
 /// No message is missing in any measurement. A repetition that the machine has disturbed counts as
 /// well if it has lost nothing; a loss in it may be one of the machine, and decides nothing.
-fn nothing_missing<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Finding {
-    let [lost, valid] = count_missing(cells.clone().flat_map(Cell::valid));
-    let [any_lost, all] = count_missing(cells.clone().flat_map(|cell| &cell.repetitions));
-    let is_complete = cells.clone().all(|cell| !cell.repetitions.is_empty());
+fn nothing_missing(cells: &[&Cell]) -> Finding {
+    let [lost, valid] = count_missing(cells.iter().flat_map(|cell| cell.valid()));
+    let [any_lost, all] = count_missing(cells.iter().flat_map(|cell| &cell.repetitions));
+    let is_complete = cells.iter().all(|cell| !cell.repetitions.is_empty());
     let verdict = match (lost, any_lost) {
         _ if all == 0 => Verdict::Unknown,
         (0, 0) if is_complete => Verdict::Agrees,

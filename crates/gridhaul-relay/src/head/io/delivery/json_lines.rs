@@ -5,7 +5,7 @@
 //! position, so that no record is written twice.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -216,11 +216,45 @@ fn open_file(path: &Path) -> io::Result<(File, Option<LineNumber>)> {
     let mut options = OpenOptions::new();
     // Another program may have cut the file meanwhile: lines are appended wherever its end is.
     let mut file = options.read(true).append(true).create(true).open(path)?;
+    require_lines(&mut file)?;
     let (length, last) = last_line(&mut file)?;
     if length < file.metadata()?.len() {
         file.set_len(length)?;
     }
     Ok((file, last))
+}
+
+/// Checks a file to which lines are to be appended.
+///
+/// # Errors
+/// The file is not one of lines as the relay writes them, or it cannot be read.
+pub(crate) fn check_lines(path: &Path) -> io::Result<()> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(not_regular());
+    }
+    require_lines(&mut File::open(path)?)
+}
+
+/// A device has no end, and another file must neither be cut nor continued: lines are appended to
+/// a file that begins with one, and whose incomplete last line is one.
+fn require_lines(file: &mut File) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        return Err(not_regular());
+    }
+    let mut start = [0];
+    file.seek(SeekFrom::Start(0))?;
+    let is_begun = file.read(&mut start)? == 0 || start == *b"{";
+    let (_, tail) = tail(file)?;
+    let torn = tail.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    if is_begun && torn.first().is_none_or(|&byte| byte == b'{') {
+        return Ok(());
+    }
+    let text = "the file has other content than the lines of a head, to which it would append";
+    Err(io::Error::new(ErrorKind::InvalidData, text))
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "this is not a regular file")
 }
 
 /// Appends bytes, or nothing.
@@ -258,17 +292,21 @@ fn line_number(delivery: &Delivery<'_>) -> LineNumber {
 
 /// Length of all complete lines, and the number of the last one that has a record.
 fn last_line(file: &mut File) -> io::Result<(u64, Option<LineNumber>)> {
-    let size = file.metadata()?.len();
-    // The torn line and the last complete one.
-    let start = size.saturating_sub(2 * LINE_MAX);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail)?;
+    let (start, tail) = tail(file)?;
     let Some(end) = tail.iter().rposition(|&byte| byte == b'\n') else {
-        return Ok((if start == 0 { 0 } else { size }, None));
+        return Ok((if start == 0 { 0 } else { start + tail.len() as u64 }, None));
     };
     let last = tail[..end].rsplit(|&byte| byte == b'\n').find_map(number_in);
     Ok((start + end as u64 + 1, last))
+}
+
+/// The last bytes of a file, with a torn line and the last complete one, and where they begin.
+fn tail(file: &mut File) -> io::Result<(u64, Vec<u8>)> {
+    let start = file.metadata()?.len().saturating_sub(2 * LINE_MAX);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((start, bytes))
 }
 
 /// The number in a line; `None` if another program has written it.

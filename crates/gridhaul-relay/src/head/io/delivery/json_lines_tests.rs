@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use super::{JsonLines, Replaced};
+use super::{JsonLines, Replaced, check_lines};
 use crate::head::Delivery;
 use crate::protocol::{Identity, Record, ResetCause};
 
@@ -37,6 +37,26 @@ fn a_torn_line_is_removed_and_the_last_record_is_known() {
     assert_eq!(fs::read_to_string(&path).unwrap(), whole);
     let last: serde_json::Value = serde_json::from_str(whole.lines().last().unwrap()).unwrap();
     assert_eq!((last["hex"].as_str(), last["sequence"].as_u64()), (Some("ff00"), Some(8)));
+}
+
+#[test]
+fn a_file_of_another_kind_is_neither_cut_nor_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other");
+    let line = "{\"collector\":\"c\"}\n";
+    for text in ["a text without a newline", "name = \"head\"\n", &format!("{line}a text")] {
+        fs::write(&path, text).unwrap();
+        let error = JsonLines::open(&path).unwrap_err().to_string();
+        assert!(error.contains("other content"), "{error}");
+        assert!(check_lines(&path).is_err(), "{text}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    fs::write(&path, format!("{line}{{\"coll")).unwrap();
+    check_lines(&path).unwrap();
+    for device in ["/dev/full", "/dev/zero"] {
+        let error = JsonLines::open(Path::new(device)).unwrap_err().to_string();
+        assert!(error.contains("regular file"), "{device}: {error}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod commands;
 mod delivery_log;
 mod file;
-mod json_lines;
+pub(crate) mod json_lines;
 pub(crate) mod login;
 mod mqtt;
 mod position_file;

@@ -36,6 +36,9 @@ const FAILED_AFTER: Duration = Duration::from_secs(30);
 /// Time within which the broker must accept a connection, after that of TCP.
 const ACCEPT: Duration = Duration::from_secs(5);
 
+/// Time without an acknowledgement after which unacknowledged messages are reported.
+const ACKNOWLEDGE: Duration = Duration::from_secs(10);
+
 /// The delivering thread.
 #[derive(Debug)]
 pub(crate) struct BrokerDelivery {
@@ -121,6 +124,9 @@ struct Link {
     last_received: Instant,
     is_accepted: bool,
     is_probed: bool,
+    /// When the last message was acknowledged, if others are not.
+    waiting_since: Option<Instant>,
+    is_waiting_reported: bool,
 }
 
 impl Link {
@@ -190,13 +196,17 @@ impl Worker {
             if let Err(error) = received.and_then(|()| self.transmit()) {
                 self.fail(now, &error);
             }
+            self.report_unacknowledged(now);
             self.position_file.note(now, self.publications.position());
         }
     }
 
     fn deadline(&self) -> Instant {
         let connection = self.link.as_ref().map_or(self.connector.deadline(), Link::deadline);
-        connection.min(self.position_file.deadline(self.publications.position()))
+        let waiting = self.link.as_ref().filter(|link| !link.is_waiting_reported);
+        let waiting = waiting.and_then(|link| link.waiting_since);
+        let report = waiting.map_or(Instant::NEVER, |since| since + ACKNOWLEDGE);
+        connection.min(report).min(self.position_file.deadline(self.publications.position()))
     }
 
     /// False if the head has ended.
@@ -252,8 +262,18 @@ impl Worker {
         let (begun, last_received) = (now, now);
         let packets = PacketReader::new(VERSION, PacketReader::PUBLISHER_MAX);
         let (is_accepted, is_probed) = (false, false);
-        self.link =
-            Some(Link { stream, packets, out, begun, last_received, is_accepted, is_probed });
+        let (waiting_since, is_waiting_reported) = (None, false);
+        self.link = Some(Link {
+            stream,
+            packets,
+            out,
+            begun,
+            last_received,
+            is_accepted,
+            is_probed,
+            waiting_since,
+            is_waiting_reported,
+        });
         Ok(())
     }
 
@@ -306,12 +326,33 @@ impl Worker {
                     }
                     BrokerPacket::Acknowledged(packet) => {
                         self.publications.handle_acknowledged(packet);
+                        link.waiting_since = None;
+                        if std::mem::take(&mut link.is_waiting_reported) {
+                            self.progress.set_delivery_error(None);
+                        }
                     }
                     BrokerPacket::Pong => {}
                     // The other packets are longer than the reader permits, or of MQTT 5.0.
                     packet => return Err(format!("an unexpected packet: {packet:?}")),
                 }
             }
+        }
+    }
+
+    /// Reports a broker that answers, and does not acknowledge messages.
+    fn report_unacknowledged(&mut self, now: Instant) {
+        let Some(link) = self.link.as_mut().filter(|link| link.is_accepted) else { return };
+        if self.publications.is_empty() {
+            link.waiting_since = None;
+            return;
+        }
+        let since = *link.waiting_since.get_or_insert(now);
+        if !link.is_waiting_reported && now >= since + ACKNOWLEDGE {
+            link.is_waiting_reported = true;
+            let text = "the broker is connected, and has acknowledged no message for 10 s: records \
+                        stay in the log";
+            report(Level::Warning, &format!("broker {}: {text}", self.connector.target()));
+            self.progress.set_delivery_error(Some(text));
         }
     }
 

@@ -31,6 +31,7 @@ pub(crate) struct PositionFile {
     /// There was no file for this log.
     is_new: bool,
     next_save: Instant,
+    is_failure_reported: bool,
     progress: DeliveryStatus,
 }
 
@@ -44,7 +45,9 @@ impl PositionFile {
         let is_new = found.is_none();
         let found = found.unwrap_or(log.range.start);
         let progress = DeliveryStatus::new(found.clamp(log.range.start, log.end()), head);
-        let mut position_file = Self { path, epoch, saved: found, is_new, next_save, progress };
+        let is_failure_reported = false;
+        let mut position_file =
+            Self { path, epoch, saved: found, is_new, next_save, is_failure_reported, progress };
         if found > log.end() {
             position_file.save(log.end());
         }
@@ -80,9 +83,14 @@ impl PositionFile {
         if position == self.saved { Instant::NEVER } else { self.next_save }
     }
 
-    /// Saves a position. An error is reported: without the file, records are delivered again.
+    /// Saves a position. An error is reported once, until a position is saved: without the file,
+    /// records are delivered again.
     pub(crate) fn save(&mut self, position: u64) {
-        if let Err(error) = self.replace(position) {
+        let saved = self.replace(position);
+        let was_reported = std::mem::replace(&mut self.is_failure_reported, saved.is_err());
+        if let Err(error) = saved
+            && !was_reported
+        {
             report(Level::Error, &format!("saving the delivered position: {error}"));
         }
     }
@@ -130,6 +138,7 @@ mod tests {
             saved: saved_position,
             is_new,
             next_save,
+            is_failure_reported: false,
             progress,
         };
         position_file.note(Instant::ZERO, 400);

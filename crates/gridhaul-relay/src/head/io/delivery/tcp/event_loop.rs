@@ -59,7 +59,7 @@ pub(crate) struct Worker {
     pub(crate) next_report: Instant,
     /// Message of the last failure, so that each is reported once.
     last_error: String,
-    /// Whether connections that the server does not close are reported.
+    /// Whether connections that the server does not close, or that fail, are reported.
     pub(crate) is_close_reported: bool,
     reports: LimitedReports,
     buffer: Vec<u8>,
@@ -165,7 +165,10 @@ impl Worker {
         if self.records.is_busy(&self.streams) {
             return Instant::ZERO;
         }
-        let is_reported = self.keeps_too_much() || self.streams.awaiting_close().is_some();
+        let is_reported = self.keeps_too_much()
+            || self.streams.awaiting_close().is_some()
+            || self.streams.failing() > 0
+            || self.is_close_reported;
         let report = if is_reported { self.next_report } else { Instant::NEVER };
         let position = self.streams.position();
         let timeout = self.streams.next_timeout().min(self.position_file.deadline(position));
@@ -199,6 +202,11 @@ impl Worker {
                 self.fail_to_connect(now, id, &error.to_string());
             }
         }
+    }
+
+    /// Whether the last attempt to connect has failed.
+    pub(crate) const fn is_unreachable(&self) -> bool {
+        !self.last_error.is_empty()
     }
 
     /// The address of the server, once its name is resolved.
@@ -281,6 +289,8 @@ impl Worker {
         }
         if !self.last_error.is_empty() {
             self.last_error.clear();
+            // Connections that the server ends again and again are reported anew.
+            self.is_close_reported = false;
             self.progress.set_delivery_error(None);
             report(Level::Notice, &format!("server {}: connected again", self.server));
         }

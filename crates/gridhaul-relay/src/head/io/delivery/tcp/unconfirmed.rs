@@ -53,15 +53,7 @@ impl Worker {
         if self.keeps_too_much() {
             self.streams.release_before(self.records.deliveries().position() - self.kept);
         }
-        let old =
-            self.streams.awaiting_close().filter(|(since, _)| now.since(*since) >= CLOSE_LIMIT);
-        let text = old.map(|(_, count)| format!(
-            "the server has not closed {count} connections after FIN, the oldest for more than a \
-             minute: their data does not \
-             count as delivered, and stays in the log\n  help: a server that never closes \
-             connections needs \
-             head.deliver.tcp.confirmation = \"acknowledgement\""
-        ));
+        let text = self.unclosed(now).or_else(|| self.failing());
         match text {
             Some(text) if !self.is_close_reported => {
                 self.is_close_reported = true;
@@ -70,9 +62,36 @@ impl Worker {
             }
             None if self.is_close_reported => {
                 self.is_close_reported = false;
-                self.progress.set_delivery_error(None);
+                if !self.is_unreachable() {
+                    self.progress.set_delivery_error(None);
+                }
             }
             _ => {}
         }
+    }
+
+    /// Connections that the server should have closed, in words.
+    fn unclosed(&self, now: Instant) -> Option<String> {
+        let (since, count) = self.streams.awaiting_close()?;
+        let is_old = now.since(since) >= CLOSE_LIMIT;
+        is_old.then(|| format!(
+            "the server has not closed {count} connections after FIN, the oldest for more than a \
+             minute: their data does not \
+             count as delivered, and stays in the log\n  help: a server that never closes \
+             connections needs \
+             head.deliver.tcp.confirmation = \"acknowledgement\""
+        ))
+    }
+
+    /// Connections that fail again and again, in words.
+    fn failing(&self) -> Option<String> {
+        let count = self.streams.failing();
+        (count > 0).then(|| {
+            format!(
+                "the connections of {count} meters have ended more than once before the server has \
+             confirmed their data, which stays in the log\n  help: read in the log of the server \
+             why it ends them"
+            )
+        })
     }
 }
