@@ -58,7 +58,7 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         check_folder("log.folder", &folder.join(&log.folder))?;
     }
     match config.head.as_ref().map(|head| &head.deliver) {
-        Some(Deliver::File(file)) => check_destination(config, folder, file)?,
+        Some(Deliver::File(file)) => check_destination(config, folder, Path::new(file))?,
         Some(Deliver::Mqtt(mqtt)) => check_login(&config.name, mqtt, folder)?,
         Some(Deliver::Tcp(_)) | None => {}
     }

@@ -71,31 +71,6 @@ fn check_finds_what_run_refuses() {
         ),
         (
             Role::Head,
-            "deliver.file = \"absent/out\"",
-            String::new(),
-            "head.deliver.file: absent/out",
-        ),
-        (Role::Head, "deliver.file = \".\"", String::new(), "head.deliver.file"),
-        (
-            Role::Head,
-            "deliver.file = \"/dev/full\"",
-            String::new(),
-            "head.deliver.file: /dev/full: this is not a regular file",
-        ),
-        (
-            Role::Head,
-            "deliver.file = \"head.toml\"",
-            String::new(),
-            "head.deliver.file: head.toml: the file has other content",
-        ),
-        (
-            Role::Head,
-            "deliver.file = \"./head-log/lines\"",
-            String::new(),
-            "this is in the folder of the record log",
-        ),
-        (
-            Role::Head,
             MQTT,
             "deliver.mqtt.tls.authorities = \"absent.pem\"".to_owned(),
             "head.deliver.mqtt.tls.authorities: absent.pem",
@@ -114,19 +89,37 @@ fn check_finds_what_run_refuses() {
         ),
     ];
     for (role, deliver, keys, expected) in cases {
-        let (relays, _authority) = with_certificates(deliver);
-        relays.configure(role, &keys);
-        let check = done(&relays, "check", role);
-        let run = done(&relays, "run", role);
-        let [checked, ran] =
-            [&check, &run].map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
-        assert_eq!(check.status.code(), Some(2), "{expected}: {checked}");
-        assert_eq!(run.status.code(), Some(1), "{expected}: {ran}");
-        for text in [&checked, &ran] {
-            assert!(text.contains(expected), "{expected}\n{text}");
-        }
-        assert!(checked.contains(".toml: ") && checked.contains("help: "), "{checked}");
+        both_refuse(role, deliver, &keys, expected);
     }
+}
+
+#[test]
+fn check_and_run_refuse_destinations_that_are_no_files_of_lines() {
+    for (file, expected) in [
+        ("absent/out", "head.deliver.file: absent/out"),
+        (".", "head.deliver.file"),
+        ("/dev/full", "head.deliver.file: /dev/full: this is not a regular file"),
+        ("head.toml", "head.deliver.file: head.toml: the file has other content"),
+        ("./head-log/lines", "this is in the folder of the record log"),
+    ] {
+        both_refuse(Role::Head, &format!("deliver.file = \"{file}\""), "", expected);
+    }
+}
+
+/// `check` and `run` refuse a configuration with the same message.
+fn both_refuse(role: Role, deliver: &str, keys: &str, expected: &str) {
+    let (relays, _authority) = with_certificates(deliver);
+    relays.configure(role, keys);
+    let check = done(&relays, "check", role);
+    let run = done(&relays, "run", role);
+    let [checked, ran] =
+        [&check, &run].map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
+    assert_eq!(check.status.code(), Some(2), "{expected}: {checked}");
+    assert_eq!(run.status.code(), Some(1), "{expected}: {ran}");
+    for text in [&checked, &ran] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(checked.contains(".toml: ") && checked.contains("help: "), "{checked}");
 }
 
 /// Replaces a text in the configuration of a relay.

@@ -83,14 +83,15 @@ impl Worker {
         ))
     }
 
-    /// Connections that fail again and again, in words.
+    /// Connections that end again and again, in words. Those that cannot begin have an error of
+    /// their own.
     fn failing(&self) -> Option<String> {
         let count = self.streams.failing();
-        (count > 0).then(|| {
+        (count > 0 && !self.is_unreachable()).then(|| {
             format!(
                 "the connections of {count} meters have ended more than once before the server has \
-             confirmed their data, which stays in the log\n  help: read in the log of the server \
-             why it ends them"
+                 confirmed their data, which stays in the log\n  help: read in the log of the \
+                 server why it ends them"
             )
         })
     }
