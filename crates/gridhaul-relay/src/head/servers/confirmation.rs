@@ -111,23 +111,16 @@ impl ServerStreams {
     /// The server has closed its direction (FIN). A socket with unread data would have been reset
     /// instead (RFC 9293, section 3.6.1, and RFC 2525, section 2.17): the server has read
     /// everything that its TCP has acknowledged. The caller reports the acknowledgements first.
-    ///
-    /// Only the first FIN of a connection confirms: the kernel also acknowledges data that arrives
-    /// after the server's program has closed its direction, and nobody may read it.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
-            if stream.link != Link::Connected || stream.is_closed_by_server {
-                return;
-            }
             mark!(server_fin_confirms_acknowledged_data if stream.confirmed < stream.acknowledged);
-            (stream.is_closed_by_server, stream.is_down_ended) = (true, true);
+            stream.is_closed_by_server = true;
             stream.confirmed = stream.acknowledged;
             if stream.release(stream.boundary) {
                 stream.backoff = Duration::ZERO;
             }
         });
         self.end_if_complete(now, id);
-        self.leave_if_closed(now, id);
     }
 
     /// The collector has passed the data of the server to the meter's socket up to this position.
@@ -149,9 +142,10 @@ impl ServerStreams {
         let confirmation = self.confirmation;
         let Some(stream) = self.streams.get(&id) else { return };
         let is_acknowledged = stream.acknowledged == stream.received;
-        let is_closed = stream.is_closed_by_server && stream.confirmed == stream.received;
         match stream.end {
-            Some(StreamEnd::Fin) if stream.is_fin_acknowledged && is_closed => self.remove(id),
+            Some(StreamEnd::Fin) if stream.is_fin_acknowledged && stream.is_closed_by_server => {
+                self.remove(id);
+            }
             Some(StreamEnd::Fin)
                 if stream.is_fin_acknowledged && confirmation == Confirmation::Acknowledgement =>
             {
@@ -159,7 +153,7 @@ impl ServerStreams {
             }
             Some(StreamEnd::Reset) if stream.resume == stream.received => self.remove(id),
             Some(StreamEnd::Reset) if stream.link == Link::Connected && is_acknowledged => {
-                if is_closed || confirmation == Confirmation::Acknowledgement {
+                if stream.is_closed_by_server || confirmation == Confirmation::Acknowledgement {
                     self.remove(id);
                 } else if stream.timers.reset_at.is_none() {
                     mark!(server_has_time_to_read_before_a_reset);

@@ -1,7 +1,6 @@
 //! Connection attempts and back-off.
 
 use gridhaul_core::coverage_mark::mark;
-use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::stream::{Link, Timers};
@@ -91,27 +90,6 @@ impl ServerStreams {
             Some((false, true)) => self.remove(id),
             _ => {}
         }
-    }
-
-    /// Leaves a connection whose server has closed its direction before it had everything: nothing
-    /// can confirm what is sent there afterwards. The rest is sent over a new connection.
-    pub(super) fn leave_if_closed(&mut self, now: Instant, id: StreamId) {
-        let Some(stream) = self.streams.get(&id) else { return };
-        let is_closed = stream.link == Link::Connected && stream.is_closed_by_server;
-        if is_closed
-            && self.confirmation == Confirmation::Close
-            && stream.confirmed < stream.received
-        {
-            mark!(server_connection_is_left_after_fin_of_the_server);
-            self.superseded.push(id);
-            self.handle_failed(now, id);
-        }
-    }
-
-    /// A stream whose connection is left: the caller resets it, because FIN would state that the
-    /// stream is complete.
-    pub fn poll_superseded(&mut self) -> Option<StreamId> {
-        self.superseded.pop()
     }
 
     /// Nothing is to be done for the connection of a stream any more.

@@ -78,8 +78,6 @@ pub struct ServerStreams {
     resets: BTreeSet<(Instant, StreamId)>,
     /// Streams whose FIN is acknowledged, and whose direction the server has not closed since.
     awaiting_close: BTreeSet<(Instant, StreamId)>,
-    /// Streams whose connection is left, because its server has closed its direction.
-    superseded: Vec<StreamId>,
     closed: Vec<(StreamId, MeterKey)>,
     incomplete: Vec<(MeterKey, u16)>,
 }
@@ -108,7 +106,6 @@ impl ServerStreams {
             ageing: VecDeque::new(),
             resets: BTreeSet::new(),
             awaiting_close: BTreeSet::new(),
-            superseded: Vec::new(),
             closed: Vec::new(),
             incomplete: Vec::new(),
         }
@@ -177,7 +174,6 @@ impl ServerStreams {
                     stream.note(position);
                     stream.push(bytes, ends_message);
                 });
-                self.leave_if_closed(now, id);
                 self.schedule(now, id);
             }
             Record::Eof { .. } => self.end(now, known, StreamEnd::Fin),
@@ -346,18 +342,14 @@ impl ServerStreams {
     #[must_use]
     pub fn down_window(&self, id: StreamId) -> usize {
         self.streams.get(&id).map_or(0, |stream| {
-            let unconfirmed = stream.down_read.saturating_sub(stream.down_confirmed);
-            (DOWN_WINDOW - if stream.is_down_ended { 0 } else { unconfirmed }) as usize
+            (DOWN_WINDOW - stream.down_read.saturating_sub(stream.down_confirmed)) as usize
         })
     }
 
-    /// So many bytes were read from the server. False if the meter accepts nothing more, or has
-    /// received FIN of an earlier connection: the bytes are dropped.
+    /// So many bytes were read from the server. False if the meter accepts nothing more: the bytes
+    /// are dropped.
     pub fn handle_down_read(&mut self, id: StreamId, bytes: u64) -> bool {
         self.stream(id).is_some_and(|stream| {
-            if stream.is_down_ended {
-                return false;
-            }
             stream.down_read += bytes;
             stream.note_answer();
             stream.down_confirmed != DOWN_ENDED

@@ -33,8 +33,6 @@ pub(super) struct Stream {
     /// The log need not keep the stream any more, but the server's direction is open.
     pub is_delivered: bool,
     pub timers: Timers,
-    /// The direction to the meter has ended with FIN of the server, perhaps on a former connection.
-    pub is_down_ended: bool,
     /// Bytes read from the server, and of these confirmed by the collector.
     pub down_read: u64,
     pub down_confirmed: u64,
@@ -176,7 +174,6 @@ impl Stream {
             is_closed_by_server: false,
             is_delivered: false,
             timers: Timers { reset_at: None, awaiting_close_since: None },
-            is_down_ended: false,
             down_read: 0,
             down_confirmed: 0,
             answers: VecDeque::new(),

@@ -135,52 +135,11 @@ fn a_server_that_closes_after_a_message_has_confirmed_it() {
     streams.handle_acknowledged(NOW, id, 0);
     streams.handle_server_fin(NOW, id);
     assert_eq!(streams.position(), 10);
-    assert_eq!(streams.poll_superseded(), None, "nothing is missing");
     entry(&mut streams, 20, &[data(0, 4, b"two\n", true)]);
-    assert_eq!((streams.poll_superseded(), send(&mut streams, id)), (Some(id), Vec::new()));
+    send(&mut streams, id);
+    streams.handle_failed(NOW, id);
     let (id, position) = connect(&mut streams, LATER);
     assert_eq!((position, send(&mut streams, id)), (4, b"two\n".to_vec()));
-    assert!(!streams.handle_down_read(id, 5), "the meter has received FIN");
-    assert_eq!(streams.down_window(id), DOWN_WINDOW as usize);
-}
-
-#[test]
-fn fin_of_the_server_confirms_nothing_that_follows() {
-    covers!(server_connection_is_left_after_fin_of_the_server);
-    let mut streams = streams(0, 1_000);
-    let eof = Record::Eof { meter: 0, offset: 8 };
-    let records = [open(0), data(0, 0, b"one\n", true), data(0, 4, b"two\n", true), eof];
-    entry(&mut streams, 10, &records);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    assert!(streams.poll_fin(id));
-    streams.handle_acknowledged(NOW, id, 5);
-    streams.handle_server_fin(NOW, id);
-    assert_eq!(streams.poll_superseded(), Some(id));
-    // Acknowledgements and FIN of the connection that was left.
-    streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_server_fin(NOW, id);
-    assert_eq!((streams.len(), streams.position()), (1, 0));
-    let (id, position) = connect(&mut streams, LATER);
-    assert_eq!((position, send(&mut streams, id)), (4, b"two\n".to_vec()));
-    assert!(streams.poll_fin(id));
-    streams.handle_acknowledged(LATER, id, 0);
-    streams.handle_server_fin(LATER, id);
-    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 10));
-}
-
-#[test]
-fn fin_of_the_meter_after_that_of_the_server_needs_no_new_connection() {
-    let mut streams = streams(0, 1_000);
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_server_fin(NOW, id);
-    entry(&mut streams, 20, &[Record::Eof { meter: 0, offset: 4 }]);
-    assert!(streams.poll_fin(id));
-    streams.handle_acknowledged(NOW, id, 0);
-    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 20));
 }
 
 #[test]

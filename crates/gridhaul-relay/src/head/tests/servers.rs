@@ -27,8 +27,6 @@ struct Connection {
     read: u64,
     is_fin_sent: bool,
     is_fin_acknowledged: bool,
-    /// The program has closed its direction before FIN of the meter, and reads nothing more.
-    is_closed: bool,
 }
 
 /// Data of a meter at the program of the server.
@@ -101,15 +99,9 @@ impl Delivery {
             if choose(60) {
                 self.read(id);
             }
-            if choose(failures / 2) {
-                self.close_early(id);
-            }
         }
         self.streams.handle_timeout(self.now);
         self.read_log(world);
-        while let Some(id) = self.streams.poll_superseded() {
-            self.connections.remove(&id);
-        }
         while let Some((id, _)) = self.streams.poll_connect(self.now) {
             let (key, _) = self.streams.meter(id).unwrap();
             self.connections.insert(id, Connection::new(key));
@@ -218,25 +210,11 @@ impl Delivery {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let received = self.received.entry(connection.key).or_default();
         let has_data = !connection.buffer.is_empty();
-        if connection.is_closed {
-            received.is_complete |= connection.is_fin_acknowledged && !has_data;
-            return;
-        }
         assert!(!has_data || connection.read <= received.length, "{:?}: a gap", connection.key);
         connection.read += connection.buffer.drain(..).len() as u64;
         received.length = received.length.max(connection.read);
         if connection.is_fin_acknowledged {
             received.is_complete = true;
-            self.streams.handle_server_fin(self.now, id);
-        }
-    }
-
-    /// The program of the server has read everything, and closes its direction before FIN.
-    fn close_early(&mut self, id: StreamId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        let is_open = connection.is_connected && !connection.is_fin_acknowledged;
-        if is_open && connection.buffer.is_empty() {
-            connection.is_closed = true;
             self.streams.handle_server_fin(self.now, id);
         }
     }
@@ -266,7 +244,6 @@ impl Connection {
             read: 0,
             is_fin_sent: false,
             is_fin_acknowledged: false,
-            is_closed: false,
         }
     }
 }

@@ -141,7 +141,6 @@ impl Worker {
             }
             self.streams.handle_timeout(now);
             self.records.read(now, &mut self.streams)?;
-            self.close_superseded();
             self.connect(now);
             while let Some(id) = self.streams.poll_ready() {
                 self.transmit(now, id);
@@ -312,7 +311,6 @@ impl Worker {
                     self.send(ServerEvent::Fin { meter, shard });
                     self.check_acknowledgement(now, id);
                     self.streams.handle_server_fin(now, id);
-                    self.close_superseded();
                     return;
                 }
                 Ok(Some(length)) => {
@@ -391,13 +389,6 @@ impl Worker {
             );
             self.reports.report(now, "damage of the log", Level::Warning, &text);
             self.send(ServerEvent::Incomplete { meter, shard });
-        }
-    }
-
-    /// Resets the connections that are left for new ones.
-    fn close_superseded(&mut self) {
-        while let Some(id) = self.streams.poll_superseded() {
-            self.drop_connection(id);
         }
     }
 
