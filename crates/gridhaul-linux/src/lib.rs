@@ -117,7 +117,7 @@ pub use system_time::SystemTime;
 pub use tcp_info::TcpInfo;
 pub use tcp_limits::{
     TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_RTO_MIN,
-    TCP_WINDOW_MAX, TCP_WINDOW_MIN,
+    TCP_WINDOW_MIN,
 };
 pub use tcp_repair::Established;
 pub use tcp_socket::{TcpSocketConfig, configure_socket};

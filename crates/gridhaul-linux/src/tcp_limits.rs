@@ -10,10 +10,6 @@ pub const TCP_MAX_SEGMENT_RANGE: RangeInclusive<u32> = 88..=32_767;
 /// Smallest receive window in bytes: half of the smallest receive buffer (`tcp_set_window_clamp`).
 pub const TCP_WINDOW_MIN: u32 = 1_152;
 
-/// Largest receive window in bytes: what a scaled window field can announce (RFC 7323, section
-/// 2.3), which is also the limit of the largest receive buffer.
-pub const TCP_WINDOW_MAX: u32 = 65_535 << 14;
-
 /// Largest retransmission timeout (`TCP_RTO_MAX_MS`).
 pub const TCP_RTO_MAX_RANGE: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(120);

@@ -9,8 +9,8 @@ use crate::kernel_congestion_control;
 use crate::kernel_congestion_control::congestion_name;
 use crate::socket_config::kernel_mss;
 use gridhaul_linux::{
-    TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_WINDOW_MAX,
-    TCP_WINDOW_MIN, kernel_tick,
+    TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_WINDOW_MIN,
+    kernel_tick,
 };
 
 /// Unsupported keys of a stack, with reasons.
@@ -157,9 +157,6 @@ fn sizes(params: &StackParams) -> UnsupportedKeys {
         );
     } else if params.receive_window < params.mss.saturating_mul(2) {
         reject("receive_window", "the kernel supports no window below two segments");
-    } else if params.receive_window > TCP_WINDOW_MAX {
-        let reason = format!("the kernel supports no window above \"{TCP_WINDOW_MAX} B\"");
-        reject("receive_window", &reason);
     }
     if params.dupthresh > TCP_REORDERING_MAX {
         let reason = format!(

@@ -69,7 +69,6 @@ fn sizes_out_of_range_are_rejected_by_key() {
     assert_eq!(unsupported("", "receive_window = '1 segments'"), ["stack.s.receive_window"]);
     assert_eq!(unsupported("", "receive_window = '1 B'"), ["stack.s.receive_window"]);
     assert_eq!(unsupported("", "receive_window = '1073725440 B'"), none);
-    assert_eq!(unsupported("", "receive_window = '1073725441 B'"), ["stack.s.receive_window"]);
     assert_eq!(unsupported("", "header = '40 B'"), none);
     assert_eq!(unsupported("", "header = '52 B'"), ["stack.s.header"]);
     assert_eq!(unsupported("", "dupthresh = 300"), none);
@@ -91,7 +90,6 @@ fn timers_and_parameters_out_of_range_are_rejected_with_a_remedy() {
         ("delayed_ack = '1 ms'", "delayed_ack", "\"0 s\""),
         ("delayed_ack = '500 ms'", "delayed_ack", "200 ms at most"),
         ("dupthresh = 301", "dupthresh", "1 to 300"),
-        ("receive_window = '3 GB'", "receive_window", "\"1073725440 B\""),
         ("congestion_control = 'medx'\nmedx_alpha = 0.9999", "medx_alpha", "expected 0 to 0.999"),
         ("congestion_control = 'medx'\nmedx_beta = 2000", "medx_beta", "expected 0.001 to 1000"),
         ("congestion_control = 'medx'\nmedx_buffer = 20", "medx_buffer", "expected 2 to 8"),
