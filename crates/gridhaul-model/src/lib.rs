@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ack_delay;
 pub mod chain;
 mod connections;
 pub mod fixed_point;

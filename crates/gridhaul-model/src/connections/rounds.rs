@@ -4,6 +4,7 @@ use gridhaul_core::tcp::{ByteCounting, IdleRestart, StackParams};
 
 use super::exchange::Flight;
 use super::queues::{FlowLoad, Network};
+use crate::ack_delay::AckDelay;
 use crate::steady::WindowGrowth;
 
 /// The windows of a sender in segments, and the acknowledgements of its receiver.
@@ -17,9 +18,7 @@ pub(super) struct Windows {
     growth: WindowGrowth,
     /// Segments per acknowledgement that increases the window.
     acked_by_each: f64,
-    /// Segments that an acknowledgement covers, and the time that it is delayed with fewer.
-    ack_every: u32,
-    ack_delay_s: f64,
+    ack_delay: AckDelay,
     /// Whether Nagle's algorithm delays a short segment while full ones are outstanding.
     pub nagle: bool,
 }
@@ -35,8 +34,6 @@ impl Windows {
             IdleRestart::InitialWindow | IdleRestart::Decay => initial,
         };
         let is_delayed = !stack.delayed_ack.is_zero();
-        // Linux acknowledges the first segments of a connection, or after a silence, at once.
-        let is_at_once = stack.policy.adaptive_delayed_ack || stack.quick_ack > 0;
         let halves_growth = is_delayed && stack.byte_counting != ByteCounting::PerAcked;
         Self {
             initial,
@@ -44,24 +41,14 @@ impl Windows {
             largest,
             growth: WindowGrowth::of(stack),
             acked_by_each: if halves_growth { f64::from(stack.ack_every) } else { 1.0 },
-            ack_every: stack.ack_every.max(1),
-            ack_delay_s: if is_at_once { 0.0 } else { stack.delayed_ack.as_secs_f64() },
+            ack_delay: AckDelay::new(stack),
             nagle: stack.nagle && !stack.policy.nagle_by_minshall,
         }
     }
 
     /// Whether acknowledgements of single segments are delayed.
     pub(super) fn delays_acknowledgements(&self) -> bool {
-        self.ack_delay_s > 0.0
-    }
-
-    /// Time for which the receiver keeps back the first acknowledgement of a round.
-    fn ack_wait_s(&self, segments: usize, spacing_s: f64) -> f64 {
-        let each = self.ack_every as usize;
-        if segments < each {
-            return self.ack_delay_s;
-        }
-        ((each - 1) as f64 * spacing_s).min(self.ack_delay_s)
+        self.ack_delay.of_one_s() > 0.0
     }
 }
 
@@ -75,9 +62,8 @@ impl Network {
         if !flight.last_waits {
             return self.rounds_s(flow, flight, packets);
         }
-        let windows = &flow.windows;
-        let is_odd = !flight.segments.saturating_sub(1).is_multiple_of(windows.ack_every as usize);
-        let delayed_s = if is_odd { windows.ack_delay_s } else { 0.0 };
+        let full = flight.segments.saturating_sub(1) as u32;
+        let delayed_s = flow.windows.ack_delay.of_last_s(full);
         let ack = self.crossing_s(flow, !flight.is_forward, &[flight.header]);
         let last_s = self.crossing_s(flow, flight.is_forward, &[*last]);
         self.rounds_s(flow, flight, earlier) + ack + delayed_s + last_s
@@ -99,7 +85,7 @@ impl Network {
         let (mut time_s, mut left, mut round) = (0.0, segments, 0);
         while left as f64 > window.floor() && window * spacing_s < rtt_s {
             let sent = window as usize;
-            time_s += rtt_s + windows.ack_wait_s(sent, spacing_s);
+            time_s += rtt_s + windows.ack_delay.of_first_s(sent as u32, spacing_s);
             left -= sent;
             window = windows.growth.after(window, windows.acked_by_each, round);
             window = window.min(windows.largest);

@@ -14,7 +14,7 @@ use crate::time_distribution::TimeDistribution;
 /// The components are added as independent random variables:
 ///
 /// - the transit time of the last round: propagation, transmission of its segments one after
-///   another, and the waiting times in each queue and in a aggregator's buffer with the M/M/1/B
+///   another, and the waiting times in each queue and in an aggregator's buffer with the M/M/1/B
 ///   distribution;
 /// - the rounds before the last, with the segment that Nagle's algorithm keeps back
 ///   (`message_segments.rs`);

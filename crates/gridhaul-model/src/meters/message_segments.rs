@@ -3,6 +3,7 @@
 use gridhaul_core::tcp::StackParams;
 
 use super::parameters::packet_bits;
+use crate::ack_delay::AckDelay;
 use crate::chain::meter::{MeterTcp, Restart};
 
 /// The segments of a message.
@@ -21,9 +22,7 @@ pub(super) struct MessageSegments {
     last_waits: bool,
     /// Whether Nagle's algorithm delays the last segment while an earlier message is outstanding.
     waits_for_earlier: bool,
-    /// Segments that an acknowledgement covers, and the time that it is delayed with fewer.
-    ack_every: u32,
-    ack_delay_s: f64,
+    ack_delay: AckDelay,
 }
 
 /// The rounds of a message.
@@ -42,9 +41,7 @@ impl MessageSegments {
         let count = bytes.div_ceil(mss).max(1);
         let last = bytes - (count - 1) * mss;
         let is_small = tcp.nagle && last < mss;
-        // Linux acknowledges the first segments after a silence at once. In Linux, only an earlier
-        // small segment delays a small one.
-        let is_at_once = tcp.policy.adaptive_delayed_ack || tcp.quick_ack > 0;
+        // In Linux, only an earlier small segment delays a small one.
         Self {
             count: u32::try_from(count).unwrap_or(u32::MAX),
             bytes,
@@ -53,8 +50,7 @@ impl MessageSegments {
             last: packet_bits(tcp, last),
             last_waits: count > 1 && is_small && !tcp.policy.nagle_by_minshall,
             waits_for_earlier: is_small,
-            ack_every: tcp.ack_every.max(1),
-            ack_delay_s: if is_at_once { 0.0 } else { tcp.delayed_ack.as_secs_f64() },
+            ack_delay: AckDelay::new(tcp),
         }
     }
 
@@ -85,7 +81,7 @@ impl MessageSegments {
         let slowest_s = rates.iter().map(|rate| self.full / rate).fold(0.0, f64::max);
         let full_rtt_s = rtt_s + rates.iter().map(|rate| (self.full - mean) / rate).sum::<f64>();
         let round_s = |segments: u32| {
-            let acknowledged_s = full_rtt_s + self.ack_wait_s(segments, slowest_s);
+            let acknowledged_s = full_rtt_s + self.ack_delay.of_first_s(segments, slowest_s);
             acknowledged_s.max(f64::from(segments) * slowest_s)
         };
         if later > 0 {
@@ -93,21 +89,11 @@ impl MessageSegments {
         }
         if self.last_waits {
             let queued_s = f64::from(last - 1) * slowest_s;
-            let is_odd = !last.is_multiple_of(self.ack_every);
-            let delayed_s = if is_odd { self.ack_delay_s } else { 0.0 };
-            rounds.before_last_s += full_rtt_s + queued_s + delayed_s;
+            rounds.before_last_s += full_rtt_s + queued_s + self.ack_delay.of_last_s(last);
             rounds.count += 1;
             rounds.last = 1;
         }
         rounds
-    }
-
-    /// Time until the first segment of a round is acknowledged, after its arrival.
-    fn ack_wait_s(&self, segments: u32, slowest_s: f64) -> f64 {
-        if segments < self.ack_every {
-            return self.ack_delay_s;
-        }
-        (f64::from(self.ack_every - 1) * slowest_s).min(self.ack_delay_s)
     }
 
     /// Time that the segments of the last round need to cross links of these rates, in seconds:
@@ -129,7 +115,7 @@ impl MessageSegments {
     /// Time for which Nagle's algorithm delays the segment of a message that follows another one
     /// within this time, in seconds, at a round-trip time of `rtt_s`; zero if it never does.
     pub(super) fn nagle_s(&self, rtt_s: f64) -> f64 {
-        if self.waits_for_earlier { rtt_s + self.ack_delay_s } else { 0.0 }
+        if self.waits_for_earlier { rtt_s + self.ack_delay.of_one_s() } else { 0.0 }
     }
 }
 

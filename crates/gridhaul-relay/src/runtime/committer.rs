@@ -23,7 +23,7 @@ pub(crate) struct Committer {
     removal_error: SharedError,
 }
 
-/// Why the disk is full, or segments that are not needed any more are still there.
+/// Why nothing can be appended, or why segments that are not needed any more are still there.
 type SharedError = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]

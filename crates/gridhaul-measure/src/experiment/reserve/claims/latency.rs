@@ -72,16 +72,8 @@ fn on_radio(claim: &str, results: &Results<'_>) -> Option<Finding> {
         "prototype-downlink-range" => {
             within(&prototype(results, Variant::Downlink), [1.5e-3, 7e-3])
         }
-        "prototype-range" => {
-            let both = [prototype(results, Variant::Uplink), prototype(results, Variant::Downlink)]
-                .concat();
-            within(&both, [1.5e-3, 11e-3])
-        }
-        "prototype-5-to-10" => {
-            let both = [prototype(results, Variant::Uplink), prototype(results, Variant::Downlink)]
-                .concat();
-            within(&both, [5e-3, 10e-3])
-        }
+        "prototype-range" => within(&both_directions(results), [1.5e-3, 11e-3]),
+        "prototype-5-to-10" => within(&both_directions(results), [5e-3, 10e-3]),
         "prototype-variance-grows" => {
             let finding = |protocol| grows(&results.uplink("5g-prototype", protocol, DEVIATION));
             together(&FIGURE_8.map(|protocol| (protocol, finding(protocol))))
@@ -94,6 +86,11 @@ fn on_radio(claim: &str, results: &Results<'_>) -> Option<Finding> {
 fn prototype(results: &Results<'_>, variant: Variant) -> Vec<Option<Estimate>> {
     let key = |protocol| CellKey::uplink("5g-prototype", protocol, 0).with(variant);
     FIGURE_8.map(|protocol| results.rates(key(protocol), MEAN)).concat()
+}
+
+/// The same in the uplink and in the downlink.
+fn both_directions(results: &Results<'_>) -> Vec<Option<Estimate>> {
+    [Variant::Uplink, Variant::Downlink].map(|variant| prototype(results, variant)).concat()
 }
 
 /// Comparisons of systems, and of MQTT and AMQP.
