@@ -203,6 +203,44 @@ fn data_that_a_server_has_not_read_is_sent_to_the_next_one() {
 }
 
 #[test]
+fn data_after_fin_of_a_server_that_dies_unread_is_sent_to_the_next_one() {
+    for replies in [false, true] {
+        let server = free_address();
+        let listener = TcpListener::bind(server).unwrap();
+        let mut relays = relays("local", replies, server);
+        relays.start(Role::Head);
+        relays.start(Role::Collector);
+        let mut socket = connect(&relays);
+        socket.write_all(b"first\n").unwrap();
+        let (mut closed, _) = listener.accept().unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"first\n") {
+            let mut buffer = [0; 1_000];
+            let length = closed.read(&mut buffer).unwrap();
+            received.extend_from_slice(&buffer[..length]);
+        }
+        closed.shutdown(Shutdown::Write).unwrap();
+        relays.wait_until("FIN of the server confirms the first message", |relays| {
+            let status = relays.ask(Role::Head, "/status");
+            status.is_some_and(|status| status["server_unconfirmed_byte"] == 0)
+        });
+        // The kernel acknowledges this whether the server reads it or not.
+        socket.write_all(b"later\n").unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored, so FIN is answered");
+        let mut later = [0; 6];
+        while closed.peek(&mut later).unwrap() < later.len() {}
+        drop(closed);
+        close(listener);
+        let received = serve(server);
+        relays.wait_until_delivered();
+        let all = received.lock().unwrap();
+        let later = all.iter().find(|received| received.offset == 6 && received.is_complete);
+        assert_eq!(later.map(|received| &*received.data), Some(&b"later\n"[..]), "{all:?}");
+    }
+}
+
+#[test]
 fn a_reset_of_the_meter_is_a_reset_at_the_server() {
     let server = free_address();
     let received = serve(server);

@@ -14,9 +14,11 @@ use crate::head::MeterKey;
 /// months has carried.
 pub(super) const OPEN_AGE: Duration = Duration::from_secs(60);
 
-/// Time between the acknowledgement of the last byte and RST, in which a server reads: RST may
-/// discard what it has not read, and nothing confirms it.
-pub(super) const RESET_DELAY: Duration = Duration::from_secs(2);
+/// Time between the acknowledgement of the last byte and the end of a stream, if nothing confirms
+/// the last byte. A server reads in this time, or its death resets the connection and the data is
+/// resent. Afterwards RST may discard what the server has not read; and once both directions have
+/// ended, the kernel sends no RST for unread data, so that the death of the server is not seen.
+pub(in crate::head) const READ_DELAY: Duration = Duration::from_secs(2);
 
 /// An answer of the server: its end in the data of the server, and the state of the stream when it
 /// was read.
@@ -46,6 +48,17 @@ pub struct Unconfirmed {
 }
 
 impl Stream {
+    /// Whether FIN waits, because the server has closed its direction before it had everything. Its
+    /// FIN confirms nothing that follows.
+    pub(super) fn must_wait_before_fin(&self, confirmation: Confirmation) -> bool {
+        confirmation == Confirmation::Close
+            && self.link == Link::Connected
+            && self.is_closed_by_server
+            && !self.is_fin_sent
+            && self.confirmed < self.received
+            && !self.timers.had_time_to_read
+    }
+
     /// Bytes of the server were read.
     pub(super) fn note_answer(&mut self) {
         let (down, acknowledged, boundary) = (self.down_read, self.acknowledged, self.boundary);
@@ -111,6 +124,9 @@ impl ServerStreams {
     /// The server has closed its direction (FIN). A socket with unread data would have been reset
     /// instead (RFC 9293, section 3.6.1, and RFC 2525, section 2.17): the server has read
     /// everything that its TCP has acknowledged. The caller reports the acknowledgements first.
+    ///
+    /// This confirms nothing that is sent afterwards. The connection stays, because the server may
+    /// read on.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
             mark!(server_fin_confirms_acknowledged_data if stream.confirmed < stream.acknowledged);
@@ -142,6 +158,7 @@ impl ServerStreams {
         let confirmation = self.confirmation;
         let Some(stream) = self.streams.get(&id) else { return };
         let is_acknowledged = stream.acknowledged == stream.received;
+        let is_confirmed = stream.is_closed_by_server && stream.confirmed == stream.received;
         match stream.end {
             Some(StreamEnd::Fin) if stream.is_fin_acknowledged && stream.is_closed_by_server => {
                 self.remove(id);
@@ -152,25 +169,47 @@ impl ServerStreams {
                 self.update(id, |stream| stream.is_delivered = true);
             }
             Some(StreamEnd::Reset) if stream.resume == stream.received => self.remove(id),
+            Some(StreamEnd::Fin)
+                if stream.must_wait_before_fin(confirmation) && is_acknowledged =>
+            {
+                mark!(server_that_has_closed_early_has_time_to_read_before_fin);
+                self.end_later(now, id);
+            }
             Some(StreamEnd::Reset) if stream.link == Link::Connected && is_acknowledged => {
-                if stream.is_closed_by_server || confirmation == Confirmation::Acknowledgement {
+                if is_confirmed || confirmation == Confirmation::Acknowledgement {
                     self.remove(id);
-                } else if stream.timers.reset_at.is_none() {
+                } else {
                     mark!(server_has_time_to_read_before_a_reset);
-                    let at = now + RESET_DELAY;
-                    self.update(id, |stream| stream.timers.reset_at = Some(at));
-                    self.resets.insert((at, id));
+                    self.end_later(now, id);
                 }
             }
             _ => {}
         }
     }
 
+    /// The stream ends when the server had time to read.
+    fn end_later(&mut self, now: Instant, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if stream.timers.end_at.is_none() {
+            let at = now + READ_DELAY;
+            stream.timers.end_at = Some(at);
+            self.ends.insert((at, id));
+        }
+    }
+
     /// Ends streams whose server had time to read, and releases data of open connections that is
     /// old enough.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(_, id)) = self.resets.first().filter(|(at, _)| *at <= now) {
-            self.remove(id);
+        while let Some((at, id)) = self.ends.first().copied().filter(|(at, _)| *at <= now) {
+            self.ends.remove(&(at, id));
+            let Some(stream) = self.stream(id) else { continue };
+            stream.timers.end_at = None;
+            if stream.end == Some(StreamEnd::Fin) {
+                stream.timers.had_time_to_read = true;
+                self.schedule(now, id);
+            } else {
+                self.remove(id);
+            }
         }
         while let Some(old) = self.ageing.front().copied().filter(|old| old.due <= now) {
             self.ageing.pop_front();
@@ -199,8 +238,8 @@ impl ServerStreams {
     /// When [`Self::handle_timeout`] must be called.
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
-        let reset = self.resets.first().map_or(Instant::NEVER, |(at, _)| *at);
-        self.ageing.front().map_or(reset, |oldest| oldest.due.min(reset))
+        let end = self.ends.first().map_or(Instant::NEVER, |(at, _)| *at);
+        self.ageing.front().map_or(end, |oldest| oldest.due.min(end))
     }
 
     /// Releases data of open connections that the server's TCP has acknowledged and whose records

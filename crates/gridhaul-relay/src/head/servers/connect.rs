@@ -94,8 +94,8 @@ impl ServerStreams {
 
     /// Nothing is to be done for the connection of a stream any more.
     pub(super) fn forget_connection(&mut self, id: StreamId, timers: &Timers) {
-        if let Some(at) = timers.reset_at {
-            self.resets.remove(&(at, id));
+        if let Some(at) = timers.end_at {
+            self.ends.remove(&(at, id));
         }
         if let Some(since) = timers.awaiting_close_since {
             self.awaiting_close.remove(&(since, id));

@@ -24,6 +24,8 @@ use super::data_for_meters::MeterKey;
 use super::delivery::Delivery;
 use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Record};
 
+#[cfg(test)]
+pub(super) use confirmation::READ_DELAY;
 pub use confirmation::Unconfirmed;
 pub use stream::{OpenMeter, StreamIdentity};
 
@@ -74,8 +76,8 @@ pub struct ServerStreams {
     loading: BTreeSet<StreamId>,
     /// Acknowledgements of TCP on open connections, oldest first.
     ageing: VecDeque<Acknowledged>,
-    /// Streams that end with RST, whose server is given time to read.
-    resets: BTreeSet<(Instant, StreamId)>,
+    /// Streams that end when their server had time to read.
+    ends: BTreeSet<(Instant, StreamId)>,
     /// Streams whose FIN is acknowledged, and whose direction the server has not closed since.
     awaiting_close: BTreeSet<(Instant, StreamId)>,
     closed: Vec<(StreamId, MeterKey)>,
@@ -104,7 +106,7 @@ impl ServerStreams {
             unloaded: BTreeSet::new(),
             loading: BTreeSet::new(),
             ageing: VecDeque::new(),
-            resets: BTreeSet::new(),
+            ends: BTreeSet::new(),
             awaiting_close: BTreeSet::new(),
             closed: Vec::new(),
             incomplete: Vec::new(),
@@ -300,8 +302,11 @@ impl ServerStreams {
 
     /// Whether FIN is to be sent on the connection of a stream now. The caller sends it.
     pub fn poll_fin(&mut self, id: StreamId) -> bool {
+        let confirmation = self.confirmation;
         let Some(stream) = self.stream(id) else { return false };
-        let is_due = stream.link == Link::Connected && stream.is_fin_due();
+        let is_due = stream.link == Link::Connected
+            && stream.is_fin_due()
+            && !stream.must_wait_before_fin(confirmation);
         stream.is_fin_sent |= is_due;
         is_due
     }

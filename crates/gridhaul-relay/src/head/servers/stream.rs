@@ -115,8 +115,10 @@ pub(super) enum StreamEnd {
 /// Times of the present connection.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// When a stream that ends with RST is removed.
-    pub reset_at: Option<Instant>,
+    /// When a server has had time to read, before FIN or RST.
+    pub end_at: Option<Instant>,
+    /// FIN need not wait any longer.
+    pub had_time_to_read: bool,
     /// When FIN was acknowledged, until the server closes its direction.
     pub awaiting_close_since: Option<Instant>,
 }
@@ -173,7 +175,7 @@ impl Stream {
             is_fin_acknowledged: false,
             is_closed_by_server: false,
             is_delivered: false,
-            timers: Timers { reset_at: None, awaiting_close_since: None },
+            timers: Timers { end_at: None, had_time_to_read: false, awaiting_close_since: None },
             down_read: 0,
             down_confirmed: 0,
             answers: VecDeque::new(),

@@ -5,7 +5,7 @@ use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::super::delivery::Delivery;
-use super::confirmation::{OPEN_AGE, RESET_DELAY};
+use super::confirmation::{OPEN_AGE, READ_DELAY};
 use super::{OpenMeter, ServerStreams, StreamId, StreamIdentity, Unconfirmed};
 use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Identity, Record, ResetCause};
 
@@ -262,20 +262,85 @@ fn a_reset_follows_the_data_after_the_server_had_time_to_read() {
     streams.handle_acknowledged(NOW, id, 3);
     assert_eq!(streams.next_timeout(), Instant::NEVER);
     streams.handle_acknowledged(NOW, id, 0);
-    assert_eq!((streams.poll_closed(), streams.next_timeout()), (None, NOW + RESET_DELAY));
+    assert_eq!((streams.poll_closed(), streams.next_timeout()), (None, NOW + READ_DELAY));
     // The server fails meanwhile: it gets the data again.
     streams.handle_failed(NOW, id);
-    streams.handle_timeout(NOW + RESET_DELAY);
+    streams.handle_timeout(NOW + READ_DELAY);
     assert_eq!((streams.len(), streams.position()), (1, 0));
     let (id, _) = connect(&mut streams, LATER);
     replay(&mut streams, &records);
     send(&mut streams, id);
     streams.handle_acknowledged(LATER, id, 0);
-    streams.handle_timeout(LATER + RESET_DELAY);
+    streams.handle_timeout(LATER + READ_DELAY);
     assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 10));
     entry(&mut streams, 20, &[open(1), Record::Reset { meter: 1, cause: ResetCause::Meter }]);
     assert_eq!(streams.position(), 20, "without data no connection is made");
     assert!(streams.is_empty());
+}
+
+#[test]
+fn fin_after_data_that_follows_fin_of_the_server_waits_until_it_had_time_to_read() {
+    covers!(server_that_has_closed_early_has_time_to_read_before_fin);
+    let mut streams = streams(0, 1_000);
+    let eof = Record::Eof { meter: 0, offset: 8 };
+    let records = [data(0, 4, b"two\n", true), eof];
+    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
+    let (id, _) = connect(&mut streams, NOW);
+    send(&mut streams, id);
+    streams.handle_acknowledged(NOW, id, 0);
+    streams.handle_server_fin(NOW, id);
+    entry(&mut streams, 20, &records);
+    assert_eq!(send(&mut streams, id), b"two\n");
+    assert!(!streams.poll_fin(id));
+    streams.handle_acknowledged(NOW, id, 0);
+    assert_eq!((streams.unconfirmed().bytes, streams.next_timeout()), (4, NOW + READ_DELAY));
+    // The server dies without reading: the next connection begins with what it has not confirmed.
+    streams.handle_failed(NOW, id);
+    streams.handle_timeout(NOW + READ_DELAY);
+    assert_eq!((streams.len(), streams.position()), (1, 10));
+    let (id, position) = connect(&mut streams, LATER);
+    replay(&mut streams, &records);
+    assert_eq!((position, send(&mut streams, id)), (4, b"two\n".to_vec()));
+    // This one closes its direction at once, and reads on.
+    streams.handle_server_fin(LATER, id);
+    streams.handle_acknowledged(LATER, id, 0);
+    assert!(!streams.poll_fin(id));
+    streams.handle_timeout(LATER + READ_DELAY);
+    assert_eq!(streams.poll_ready(), Some(id));
+    assert!(streams.poll_fin(id));
+    streams.handle_acknowledged(LATER, id, 0);
+    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 20));
+}
+
+#[test]
+fn fin_needs_no_wait_if_the_server_has_confirmed_everything() {
+    let mut streams = streams(0, 1_000);
+    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
+    let (id, _) = connect(&mut streams, NOW);
+    send(&mut streams, id);
+    streams.handle_acknowledged(NOW, id, 0);
+    streams.handle_server_fin(NOW, id);
+    entry(&mut streams, 20, &[Record::Eof { meter: 0, offset: 4 }]);
+    assert!(streams.poll_fin(id));
+    streams.handle_acknowledged(NOW, id, 0);
+    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 20));
+}
+
+#[test]
+fn a_reset_after_data_that_follows_fin_of_the_server_waits_as_well() {
+    let mut streams = streams(0, 1_000);
+    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
+    let (id, _) = connect(&mut streams, NOW);
+    send(&mut streams, id);
+    streams.handle_acknowledged(NOW, id, 0);
+    streams.handle_server_fin(NOW, id);
+    let reset = Record::Reset { meter: 0, cause: ResetCause::Meter };
+    entry(&mut streams, 20, &[data(0, 4, b"two\n", true), reset]);
+    send(&mut streams, id);
+    streams.handle_acknowledged(NOW, id, 0);
+    assert_eq!(streams.poll_closed(), None);
+    streams.handle_timeout(NOW + READ_DELAY);
+    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 20));
 }
 
 #[test]
@@ -290,7 +355,7 @@ fn data_after_a_gap_resets_the_stream() {
     assert_eq!(send(&mut streams, id), b"abc", "only what was before the gap");
     assert!(!streams.poll_fin(id));
     streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_timeout(NOW + RESET_DELAY);
+    streams.handle_timeout(NOW + READ_DELAY);
     assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 30));
 }
 

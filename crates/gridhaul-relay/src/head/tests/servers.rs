@@ -7,6 +7,7 @@ use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
+use super::super::servers::READ_DELAY;
 use super::super::{Deliveries, Item, MeterKey, ServerStreams, StreamId, items};
 use super::world::{SHARDS, World, byte_at};
 use crate::collector::Tier;
@@ -27,6 +28,9 @@ struct Connection {
     read: u64,
     is_fin_sent: bool,
     is_fin_acknowledged: bool,
+    /// The program has closed its direction before FIN of the meter, and reads on.
+    is_closed_early: bool,
+    unread_since: Option<Instant>,
 }
 
 /// Data of a meter at the program of the server.
@@ -96,8 +100,11 @@ impl Delivery {
         let ids: Vec<StreamId> = self.connections.keys().copied().collect();
         for id in ids {
             self.observe(id, choose(failures), choose(80));
-            if choose(60) {
+            if choose(60) || self.is_read_late(id) {
                 self.read(id);
+            }
+            if choose(failures / 2) {
+                self.close_early(id);
             }
         }
         self.streams.handle_timeout(self.now);
@@ -116,10 +123,22 @@ impl Delivery {
             }
         }
         while let Some((id, _)) = self.streams.poll_closed() {
-            // What is in the receive buffer is still read after RST.
-            self.read(id);
-            self.connections.remove(&id);
+            self.end(id);
         }
+    }
+
+    /// The head has closed the connection.
+    fn end(&mut self, id: StreamId) {
+        match self.connections.get(&id) {
+            Some(ended) if ended.is_closed_early && ended.is_fin_acknowledged => {
+                // The death of the program would not be seen any more.
+                assert!(ended.buffer.is_empty(), "{:?}: nobody has read the end", ended.key);
+                self.received.entry(ended.key).or_default().is_complete = true;
+            }
+            // What is in the receive buffer is still read after RST.
+            _ => self.read(id),
+        }
+        self.connections.remove(&id);
     }
 
     fn read_log(&mut self, world: &World) {
@@ -200,6 +219,9 @@ impl Delivery {
         else {
             return;
         };
+        if !connection.in_transit.is_empty() {
+            connection.unread_since.get_or_insert(self.now);
+        }
         connection.buffer.append(&mut connection.in_transit);
         connection.is_fin_acknowledged |= connection.is_fin_sent;
         self.streams.handle_acknowledged(self.now, id, 0);
@@ -213,8 +235,25 @@ impl Delivery {
         assert!(!has_data || connection.read <= received.length, "{:?}: a gap", connection.key);
         connection.read += connection.buffer.drain(..).len() as u64;
         received.length = received.length.max(connection.read);
+        connection.unread_since = None;
         if connection.is_fin_acknowledged {
             received.is_complete = true;
+            self.streams.handle_server_fin(self.now, id);
+        }
+    }
+
+    /// Whether the program of the server, which is alive, has had data for as long as the head
+    /// waits.
+    fn is_read_late(&self, id: StreamId) -> bool {
+        let since = self.connections.get(&id).and_then(|connection| connection.unread_since);
+        since.is_some_and(|since| self.now >= since + READ_DELAY)
+    }
+
+    /// The program of the server has read everything, and closes its direction before FIN.
+    fn close_early(&mut self, id: StreamId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if connection.is_connected && !connection.is_fin_sent && connection.buffer.is_empty() {
+            connection.is_closed_early = true;
             self.streams.handle_server_fin(self.now, id);
         }
     }
@@ -244,6 +283,8 @@ impl Connection {
             read: 0,
             is_fin_sent: false,
             is_fin_acknowledged: false,
+            is_closed_early: false,
+            unread_since: None,
         }
     }
 }

@@ -49,7 +49,16 @@ pub(super) struct World {
     pub known: BTreeMap<(u64, u64), Known>,
     runs: u64,
     next_link: u32,
+    /// Bytes of the records since the last group, at least.
+    ungrouped: u64,
 }
+
+/// Bytes after which a group is written, as the daemon does after the bytes of the largest frame:
+/// the window of the head must hold a whole batch.
+const GROUP: u64 = 5_000;
+
+/// Bytes of the record that opens a meter, at most.
+const OPEN: u64 = 100;
 
 /// The byte at a position of a meter's stream.
 pub(super) fn byte_at(meter: u64, offset: u64) -> u8 {
@@ -126,10 +135,20 @@ impl World {
             known: BTreeMap::new(),
             runs: 0,
             next_link: 0,
+            ungrouped: 0,
         }
     }
 
+    /// Notes that a record of this size follows.
+    fn note_record(&mut self, bytes: u64) {
+        if self.ungrouped > GROUP {
+            self.commit_collector();
+        }
+        self.ungrouped += bytes;
+    }
+
     pub(super) fn open_meter(&mut self) {
+        self.note_record(OPEN);
         let identity = Identity { listener: "meters", ..Identity::default() };
         let id = self.collector.open_meter(identity, MessageFraming::Stream);
         self.meters.push(id);
@@ -140,6 +159,7 @@ impl World {
         let Some(&id) = self.meters.get(meter) else { return };
         let Some(status) = self.collector.status(id) else { return };
         let length = length.min(self.collector.acceptable(id));
+        self.note_record(length);
         let bytes: Vec<u8> = (status.received..status.received + length)
             .map(|offset| byte_at(id.number, offset))
             .collect();
@@ -161,6 +181,7 @@ impl World {
 
     /// The collector writes a group; `durable`: fdatasync returns.
     pub(super) fn commit_collector(&mut self) {
+        self.ungrouped = 0;
         if let Some(group) = self.collector.poll_group() {
             let log = self.collector_log.as_mut().unwrap();
             if let Some(snapshot) = &group.snapshot {
