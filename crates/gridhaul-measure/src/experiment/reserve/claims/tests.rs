@@ -285,6 +285,19 @@ fn table_4_contains_the_packets_that_open_and_close_connections() {
     let shares = [0.92, 0.902, 0.898, 0.88].map(with_ip_bytes_of_amqp);
     use Verdict::{Agrees, Differs, Undecided};
     assert_eq!(shares, [Agrees, Undecided, Undecided, Differs]);
+    // So do the few acknowledgements of MQTT that are sent alone.
+    let mqtt = ["table-4-packets-mqtt", "table-5-lower-layers-mqtt", "mqtt-twice-the-packets"];
+    let with_acknowledgements = |alone: u64, others: u64| {
+        let mut series = series(200);
+        for measured in &mut series {
+            measured.phases.messages +=
+                Traffic { acknowledgements: alone, ..traffic(alone + others, 0) };
+        }
+        mqtt.map(|name| verdict(&series, name))
+    };
+    assert_eq!(with_acknowledgements(1, 0), [Agrees, Agrees, Differs]);
+    assert_eq!(with_acknowledgements(6, 0), [Undecided; 3]);
+    assert_eq!(with_acknowledgements(0, 6), [Differs, Differs, Agrees], "packets with data");
     let mut lost = series(200);
     lost[0].delivered -= 1;
     assert_eq!(verdict(&lost, "table-4-packets-mqtt"), Verdict::Unknown);
