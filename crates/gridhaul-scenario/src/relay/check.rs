@@ -190,12 +190,12 @@ fn check_collector(collector: &CollectorConfig, config: &RelayConfig, found: &mu
     if collector.handshake_limit.is_zero() {
         at("handshake_limit", "the limit has no length".to_owned(), "a usual value is \"10 s\"");
     }
-    if collector.connections_per_source == Some(0) {
-        at(
-            "connections_per_source",
-            "no meter could connect".to_owned(),
-            "remove the key for no limit",
-        );
+    for (key, limit) in
+        [("meters", collector.meters), ("connections_per_source", collector.connections_per_source)]
+    {
+        if limit == Some(0) {
+            at(key, "no meter could connect".to_owned(), "remove the key for no limit");
+        }
     }
     if collector.listener.is_empty() {
         at("listener", "there is no listener".to_owned(), "add [collector.listener.meters]");

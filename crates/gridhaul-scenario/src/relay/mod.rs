@@ -97,7 +97,8 @@ pub struct RelayLog {
     /// (collector) or grants no credit to collectors (head).
     #[serde(default = "one_gigabyte")]
     pub limit: Bytes,
-    /// Size of a segment file. Delivered segments are removed as a whole.
+    /// Size of a segment file, from 1 MiB to 1 GiB; the limit has space for two. Delivered segments
+    /// are removed as a whole.
     #[serde(default = "segment_size")]
     pub segment: Bytes,
 }

@@ -148,6 +148,15 @@ fn inconsistent_values_are_reported_together() {
     }
 }
 
+#[test]
+fn a_limit_of_zero_connections_is_refused() {
+    for key in ["meters", "connections_per_source"] {
+        let text = COLLECTOR.replace("[collector]\n", &format!("[collector]\n{key} = 0\n"));
+        let expected = format!("collector.{key}: no meter could connect");
+        assert!(error(&text).contains(&expected), "{key}");
+    }
+}
+
 /// A collector whose data is acknowledged when it is durable.
 fn durable() -> String {
     let text = COLLECTOR.replace("[collector]\n", "[collector]\ntun = \"gridhaul0\"\n");
