@@ -60,7 +60,8 @@ pub(crate) struct IperfArgs {
     /// Rate of the link [default: median of the intervals of the test]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<BitRate>,
-    /// Delay of each direction [default: half of the smallest round trip of the test]
+    /// Delay of each direction [default: half of the smallest round trip of the test, which
+    /// contains the queue]
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<Duration>,
     #[command(flatten)]

@@ -78,7 +78,15 @@ fn import_pcap(args: &PcapArgs) -> Result<(), CommandError> {
 
 fn import_iperf(args: &IperfArgs) -> Result<(), CommandError> {
     let options = iperf::Options { rate: args.rate, delay: args.delay };
-    convert(&args.log, args.scenario.out.as_deref(), |file| iperf::import(file, &options))
+    convert(&args.log, args.scenario.out.as_deref(), |file| iperf::import(file, &options))?;
+    if args.delay.is_none() {
+        say(format_args!(
+            "warning: the delay contains the queue of the test, because iperf3 samples round trips \
+             while it fills the link\n  help: measure an idle link by ping, and give half of its \
+             round trip with --delay"
+        ));
+    }
+    Ok(())
 }
 
 fn import_ping(args: &PingArgs) -> Result<(), CommandError> {

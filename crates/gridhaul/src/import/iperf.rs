@@ -39,6 +39,11 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
         return Err(file.error("error", format!("the test failed: {message}"), "repeat the test"));
     }
     let test = &root["start"]["test_start"];
+    if !root["end"]["sum_sent_bidir_reverse"].is_null() {
+        let message = "the test has sent in both directions at the same time";
+        let help = "test each direction by itself, without --bidir";
+        return Err(file.error("end.sum_sent_bidir_reverse", message, help));
+    }
     let is_udp = test["protocol"].as_str() == Some("UDP");
     let is_reverse = test["reverse"].as_u64().unwrap_or(0) != 0;
     if test["num_streams"].as_u64().is_some_and(|streams| streams > STREAMS_MAX) {
@@ -99,7 +104,7 @@ fn flows(root: &Value, size: f64, is_reverse: bool) -> Vec<Flow> {
         let every = Duration::from_secs_f64(size * 8.0 * streams as f64 / sent);
         format!(
             "{{ periodic = {{ size = \"{size:.0} B\", every = \"{every}\" }} }}\ntransport = \
-             \"udp\""
+             \"datagram\""
         )
     } else {
         "\"bulk\"".to_owned()
@@ -147,8 +152,9 @@ fn measured_delay(root: &Value) -> Option<Sourced<Duration>> {
     let streams = root["end"]["streams"].as_array()?;
     let trips = streams.iter().filter_map(|stream| stream["sender"]["min_rtt"].as_f64());
     let smallest = trips.filter(|trip| *trip > 0.0).min_by(f64::total_cmp)?;
-    let source =
-        format!("half of the smallest round trip of the sender's kernel, {smallest:.0} us");
+    let source = format!(
+        "half of the smallest of iperf3's samples, {smallest:.0} us, with the queue of the test"
+    );
     Some(Sourced { value: delay(smallest / 2e6), source })
 }
 

@@ -31,7 +31,7 @@ struct Meter {
     place: Place,
 }
 
-/// Coordinates in metres.
+/// Coordinates in metres, or in degrees as long as they are not projected.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     east: f64,
@@ -168,6 +168,9 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
     let mut meters = Vec::new();
     // Texts of the table by the names of the scenario.
     let mut feeders: BTreeMap<String, String> = BTreeMap::new();
+    let mut heads = BTreeSet::new();
+    // The first place of each feeder.
+    let mut origins: BTreeMap<String, Place> = BTreeMap::new();
     for row in reader.records() {
         let row = row.map_err(|error| {
             let number = line_of(file.text, error.position());
@@ -182,7 +185,12 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
             })
         };
         let place = Place { east: number(east)?, north: number(north)? };
-        let place = if is_metres { place } else { place.of_degrees() };
+        if !is_metres && (place.north.abs() > 90.0 || place.east.abs() > 180.0) {
+            let message =
+                format!("no place has latitude {} and longitude {}", place.north, place.east);
+            let help = "give a latitude from -90 to 90 and a longitude from -180 to 180 degrees";
+            return Err(file.error(&line, message, help));
+        }
         let name = |text: &str| {
             node_name(text).ok_or_else(|| {
                 file.error(
@@ -204,6 +212,12 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
             Some(class) => name(class)?,
             None => "meter".to_owned(),
         };
+        if class == HEAD && !heads.insert(feeder.clone()) {
+            let message = format!("feeder {text:?} has two rows of class \"head\"");
+            return Err(file.error(&line, message, "keep one head for each feeder"));
+        }
+        let origin = *origins.entry(feeder.clone()).or_insert(place);
+        let place = if is_metres { place } else { place.around(origin) };
         meters.push(Meter { feeder, class, place });
     }
     if meters.iter().all(|meter| meter.class == HEAD) {
@@ -234,10 +248,16 @@ fn node_name(text: &str) -> Option<String> {
 }
 
 impl Place {
-    /// Metres of degrees, on a plane that is exact enough for the lengths of feeders.
-    fn of_degrees(self) -> Self {
-        let north = self.north * DEGREE;
-        Self { east: self.east * DEGREE * self.north.to_radians().cos(), north }
+    /// Metres east and north of an origin, of degrees: on the plane that touches the earth there,
+    /// which is exact enough for the lengths of feeders.
+    fn around(self, origin: Self) -> Self {
+        // The shorter way, also across the antimeridian.
+        let degrees = self.east - origin.east;
+        let degrees = degrees - 360.0 * (degrees / 360.0).round();
+        Self {
+            east: degrees * DEGREE * origin.north.to_radians().cos(),
+            north: (self.north - origin.north) * DEGREE,
+        }
     }
 
     fn distance(self, other: Self) -> f64 {

@@ -137,8 +137,16 @@ fn a_test_of_iperf3_becomes_the_link_that_it_measured() {
     assert!(failed.code == Some(2) && failed.err.contains("unable to connect"), "{failed:?}");
     let streams = desk.run("import iperf streams.json");
     assert!(streams.code == Some(2) && streams.err.contains("at most 128 streams"), "{streams:?}");
+    assert!(done.err.contains("warning: the delay contains the queue of the test"), "{done:?}");
     let without_delay = desk.run("import iperf udp.json");
     assert!(without_delay.err.contains("--delay '20 ms'"), "{without_delay:?}");
+    let udp = desk.run("import iperf udp.json --delay '20 ms' -o udp.toml");
+    assert_eq!((udp.code, udp.err.contains("warning")), (Some(0), false), "{udp:?}");
+    assert_eq!(desk.run("run udp.toml --csv -q").code, Some(0));
+    let both = log.replace("\"end\": {", "\"end\": {\"sum_sent_bidir_reverse\": {}, ");
+    let desk = desk.file("both.json", both);
+    let both = desk.run("import iperf both.json");
+    assert!(both.code == Some(2) && both.err.contains("without --bidir"), "{both:?}");
 }
 
 #[test]
@@ -157,13 +165,19 @@ fn the_output_of_ping_becomes_a_link() {
     let done = desk.run("import ping linux.txt --rate '5 Mbit/s' -o link.toml");
     assert_eq!(done.code, Some(0), "{done:?}");
     let text = desk.text("link.toml");
-    // Half of 30 ms; 1 - sqrt(1 - 1/4) of the packets of each direction.
-    for line in ["delay = \"15 ms\"", "bernoulli = \"13.3975 %\"", "jitter = { size = \"400 us\""] {
+    // Half of 30 ms without the transmission of 84 B; 1 - sqrt(1 - 1/4) of the packets of each
+    // direction.
+    for line in
+        ["delay = \"14.866 ms\"", "bernoulli = \"13.3975 %\"", "jitter = { size = \"400 us\""]
+    {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert_eq!(desk.run("run link.toml --csv -q").code, Some(0));
     let short = desk.run("import ping windows.txt --rate '1 Mbit/s'");
-    assert!(short.out.contains("delay = \"6 ms\"") && !short.out.contains("loss ="), "{short:?}");
+    assert!(
+        short.out.contains("delay = \"5.52 ms\"") && !short.out.contains("loss ="),
+        "{short:?}"
+    );
     // One round trip says nothing about the smallest one.
     assert!(short.out.contains("99 % interval 0.000 to 12.000 ms"), "{short:?}");
     let equal = desk.run("import ping equal.txt --rate '1 Mbit/s'");
@@ -171,6 +185,32 @@ fn the_output_of_ping_becomes_a_link() {
     assert!(equal.out.contains("99 % interval 20.500 to 30.400 ms"), "{equal:?}");
     let none = desk.run("import ping no.txt --rate '1 Mbit/s'");
     assert!(none.code == Some(2) && none.err.contains("no.txt: the file: no line has"), "{none:?}");
+}
+
+#[test]
+fn round_trips_of_ping_contain_the_transmission_of_both_directions() {
+    let line = |address: &str, number: u32, ms: f64| {
+        format!("64 bytes from {address}: icmp_seq={number} ttl=64 time={ms} ms\n")
+    };
+    let lines = |numbers: &[u32]| -> String {
+        numbers.iter().map(|number| line("192.0.2.1", *number, 194.4)).collect()
+    };
+    let desk = Desk::new()
+        .file("slow.txt", lines(&[1, 2]))
+        .file("ipv6.txt", line("host (2001:db8::1)", 1, 0.9))
+        .file("cut.txt", lines(&[65_534, 65_535, 1, 1, 2]));
+    let imported = |arguments: &str| desk.run(&format!("import ping {arguments}"));
+    // 30 ms in each direction, and 67.2 ms for 84 B.
+    let slow = imported("slow.txt --rate '10 kbit/s'");
+    assert!(slow.out.contains("\ndelay = \"30 ms\"") && !slow.out.contains("loss ="), "{slow:?}");
+    let ipv6 = imported("ipv6.txt --rate '2 Mbit/s'");
+    assert!(ipv6.out.contains("of transmission of 104 B"), "{ipv6:?}");
+    let too_slow = imported("slow.txt --rate '5 kbit/s'");
+    let expected = "--rate: the smallest round trip, 194.400 ms, is shorter than the transmission";
+    assert!(too_slow.code == Some(2) && too_slow.err.contains(expected), "{too_slow:?}");
+    // Without the last lines, a missing number is a loss: one of five, as 0 follows 65,535.
+    let cut = imported("cut.txt --rate '1 Mbit/s'");
+    assert!(cut.out.contains("1 of 5 round trips lost"), "{cut:?}");
 }
 
 #[test]
@@ -209,6 +249,30 @@ fn a_table_of_meters_becomes_groups_with_their_mean_distance() {
     }
     let columns = desk.run("import meters columns.csv");
     assert!(columns.err.contains("columns.csv: line 1: no column feeder"), "{columns:?}");
+}
+
+#[test]
+fn distances_of_meters_with_degrees_do_not_depend_on_the_longitude() {
+    let table = |longitude: f64| {
+        format!("feeder,lat,lon,class\na,40.00,{longitude},head\na,40.01,{longitude},house\n")
+    };
+    let desk = Desk::new()
+        .file("beijing.csv", table(116.4))
+        .file("greenwich.csv", table(0.0))
+        .file("date.csv", "feeder,lat,lon,class\na,60,179.995,head\na,60,-179.995,house\n")
+        .file("no.csv", "feeder,lat,lon\na,95,200\n")
+        .file("heads.csv", "feeder,x,y,class\na,1,1,head\na,2,2,house\na,3,3,head\n");
+    for (file, metres) in [("beijing", 1_112), ("greenwich", 1_112), ("date", 556)] {
+        let done = desk.run(&format!("import meters {file}.csv"));
+        assert!(done.out.contains(&format!("distance = \"{metres} m\"")), "{file}: {done:?}");
+    }
+    for (file, expected) in [
+        ("no.csv", "no.csv: line 2: no place has latitude 95 and longitude 200"),
+        ("heads.csv", "heads.csv: line 4: feeder \"a\" has two rows of class \"head\""),
+    ] {
+        let done = desk.run(&format!("import meters {file}"));
+        assert!(done.code == Some(2) && done.err.contains(expected), "{done:?}");
+    }
 }
 
 #[test]
