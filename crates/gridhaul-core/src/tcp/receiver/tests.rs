@@ -130,6 +130,54 @@ fn the_acknowledgements_of_an_interactive_connection_wait_for_the_answer() {
     assert!(receiver.ack_due(at(200)));
 }
 
+/// Segments of 1,448 B that are acknowledged at once until the first is not.
+fn quick_acks(window: u32) -> usize {
+    let stack = Stack { profile: Profile::Linux, ..Stack::default() };
+    let resolved = StackParams::resolve(&stack);
+    let params = StackParams { receive_window: window, mss: 1_448, ..resolved };
+    let mut receiver = Receiver::new(&params);
+    receiver.handle_syn();
+    let is_acknowledged = |number: &u64| {
+        let start = 1 + 1_448 * (number - 1);
+        receiver.handle_data(at(*number), start, start + 1_448, Flags::ACK, &params);
+        let is_due = receiver.ack_due(at(*number));
+        receiver.on_ack_sent(at(*number), &params);
+        is_due
+    };
+    (1..50).take_while(is_acknowledged).count()
+}
+
+#[test]
+fn a_small_window_has_few_quick_acknowledgements() {
+    // Kernel 6.18 has 18 from a window of 64 kB on, and 17 with segments of 1,000 B.
+    assert_eq!([8_000, 30_000, 64_000, 200_000].map(quick_acks), [4, 12, 17, 17]);
+}
+
+#[test]
+fn the_acknowledgements_of_a_gap_are_quick_acknowledgements() {
+    let at_once_after_gap = |missing: u64| {
+        let stack = Stack { profile: Profile::Linux, ..Stack::default() };
+        let params = StackParams::resolve(&stack);
+        let mut receiver = Receiver::new(&params);
+        receiver.handle_syn();
+        let mut receive = |start: u64, ms: u64| {
+            receiver.handle_data(at(ms), start, start + 100, Flags::ACK, &params);
+            let is_due = receiver.ack_due(at(ms));
+            receiver.on_ack_sent(at(ms), &params);
+            is_due
+        };
+        // Segments beyond a gap, and the one that fills it.
+        for number in 1..=missing {
+            assert!(receive(1 + 100 * number, number));
+        }
+        assert!(receive(1, missing + 1));
+        let next = 1 + 100 * (missing + 1);
+        (0..).take_while(|number| receive(next + 100 * number, missing + 2 + number)).count()
+    };
+    // All 17 are at once; those of the gap and the one that ends it are among them.
+    assert_eq!([1, 9, 16, 20].map(at_once_after_gap), [15, 7, 0, 0]);
+}
+
 #[test]
 fn the_missing_parts_of_a_range_are_those_that_have_not_arrived() {
     let (mut receiver, params) = receiver();

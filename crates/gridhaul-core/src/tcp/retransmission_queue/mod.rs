@@ -144,6 +144,21 @@ impl RetransmissionQueue {
     pub(crate) const fn lost_bytes(&self) -> u64 {
         self.lost_bytes as u64
     }
+    /// Whether at least `count` segments are sacked, of whatever length. The search begins at the
+    /// highest one and ends with the last: sacked segments are near each other.
+    pub(crate) fn has_sacked_segments(&self, count: u32) -> bool {
+        let (mut bytes, mut segments) = (0, 0);
+        let until = self.index_of(self.highest_sacked);
+        for sent in self.ring.range(..until).rev().filter(|sent| sent.sacked) {
+            if bytes == self.sacked_bytes || segments == count {
+                break;
+            }
+            bytes += sent.len;
+            segments += 1;
+        }
+        segments >= count
+    }
+
     /// Whether no segment is sacked and none awaits retransmission.
     #[inline]
     pub(crate) const fn has_no_sacked_or_lost(&self) -> bool {
@@ -419,6 +434,21 @@ mod tests {
         let mut queue = RetransmissionQueue::default();
         (0..count).for_each(|index| queue.push_sent(start + 100 * index, 100, Instant::ZERO));
         queue
+    }
+
+    #[test]
+    fn sacked_segments_are_counted_whatever_their_length() {
+        let mut queue = queue();
+        let has = |queue: &RetransmissionQueue| [1, 2, 3].map(|n| queue.has_sacked_segments(n));
+        assert_eq!(has(&queue), [true, false, false]);
+        queue.sack(401, 441, LossMark::Clear, |_, _| {});
+        assert_eq!(has(&queue), [true, true, false]);
+        queue.sack(301, 401, LossMark::Clear, |_, _| {});
+        assert_eq!(has(&queue), [true; 3]);
+        queue.acknowledge(401, |_| {});
+        assert_eq!(has(&queue), [true, false, false]);
+        queue.acknowledge(441, |_| {});
+        assert_eq!(has(&queue), [false; 3]);
     }
 
     /// The low halves of the positions decrease within the queue.

@@ -83,8 +83,8 @@ impl Rack {
         let Some(newest) = state.newest else { return (0, false) };
         // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery
         // or with DupThresh sacked segments.
-        let threshold = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
-        let no_reordering_wait = !self.is_open() || context.queue.sacked_bytes() >= threshold;
+        let no_reordering_wait =
+            !self.is_open() || context.queue.has_sacked_segments(context.params.dupthresh);
         let window = if no_reordering_wait && !state.reordering.reordering_seen {
             Duration::ZERO
         } else {
