@@ -50,6 +50,8 @@ struct SocketPair {
     finished: [bool; 2],
     /// Retransmissions of SYN, once the connection is established.
     opened_after: Option<u32>,
+    /// Counters of the sender if its socket was aborted, and no longer exists.
+    aborted: SenderCounts,
 }
 
 /// Opens a socket of the `from` end: already watched, and bound to the address of the member.
@@ -234,16 +236,18 @@ impl SocketPair {
 
     /// Passes the written data to the sockets, and closes the ends that have written everything.
     fn flush(&mut self) {
-        for end in [FlowEnd::From, FlowEnd::To] {
-            if self.streams.flush(end) && self.closes[end as usize] {
-                self.streams.shut_down(end);
-            }
-        }
+        // Before an end is shut down, which may be in the same call: a connection that closes is
+        // established no longer.
         if self.opened_after.is_none()
             && let Some(Ok(info)) = self.streams.sockets[0].as_ref().map(TcpInfo::of)
             && info.state == TcpInfo::ESTABLISHED
         {
             self.opened_after = Some(info.retransmissions);
+        }
+        for end in [FlowEnd::From, FlowEnd::To] {
+            if self.streams.flush(end) && self.closes[end as usize] {
+                self.streams.shut_down(end);
+            }
         }
     }
 
@@ -262,6 +266,7 @@ impl SocketPair {
     }
 
     fn add_counts(&self, counts: &mut SenderCounts) {
+        counts.add_counts(&self.aborted);
         if let Some(Ok(info)) = self.streams.sockets[0].as_ref().map(TcpInfo::of) {
             // All retransmissions of a connection that is not established are of SYN.
             counts.add(&info, self.opened_after.unwrap_or(info.retransmissions));
@@ -294,7 +299,8 @@ impl<O: OpenSocket> ConnectionTransport for NewestPair<'_, O> {
         }
         let port = port.map_or(0, |address| address.port());
         let (closes, finished, opened_after) = ([false; 2], [false; 2], None);
-        self.pairs.push(SocketPair { streams, port, closes, finished, opened_after });
+        let aborted = SenderCounts::default();
+        self.pairs.push(SocketPair { streams, port, closes, finished, opened_after, aborted });
         Ok(())
     }
 
@@ -330,9 +336,14 @@ impl<O: OpenSocket> ConnectionTransport for NewestPair<'_, O> {
 
     /// Closing a socket without lingering sends RST (socket(7), `SO_LINGER`).
     fn abort(&mut self, _now: Instant, end: FlowEnd) {
-        let pair = self.pairs.last_mut();
-        if let Some(socket) = pair.and_then(|pair| pair.streams.sockets[end as usize].take()) {
+        let Some(pair) = self.pairs.last_mut() else { return };
+        let mut counts = SenderCounts::default();
+        pair.add_counts(&mut counts);
+        if let Some(socket) = pair.streams.sockets[end as usize].take() {
             let _ = socket.set_linger(Some(std::time::Duration::ZERO));
+        }
+        if end == FlowEnd::From {
+            pair.aborted = counts;
         }
     }
 }

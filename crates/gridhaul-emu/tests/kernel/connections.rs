@@ -62,3 +62,27 @@ fn each_request_has_a_connection_with_tls() {
     assert_eq!(full, 1.0);
     assert!((polls - 1.0..=polls).contains(&resumed), "{resumed}");
 }
+
+#[test]
+fn a_retransmission_counts_where_a_connection_closes_with_its_only_message() {
+    let link = "forward = { rate = '8 Mbit/s', delay = '20 ms', loss.packets = [3] }\n\
+        reverse = { rate = '8 Mbit/s', delay = '20 ms' }";
+    let flow = "[flow.up]\nfrom = 'near'\nto = 'far'\nconnection = 'per_message'\n\
+        load.periodic = { size = '20 kB', every = '5 s', synchronised = true }";
+    let Some(answer) = run("duration = '2 s'", &pair(link, flow)) else { return };
+    assert!(mean(&answer, "up", Metric::Retransmissions) >= 1.0);
+}
+
+#[test]
+fn the_segments_of_a_connection_that_is_aborted_count() {
+    // The acknowledgement of the first message is lost, with everything until 1 s.
+    let link = "both = { rate = '1 Mbit/s', delay = '20 ms', \
+        outage = [{ start = '50 ms', length = '950 ms' }] }";
+    let flow = "[flow.up]\nfrom = 'near'\nto = 'far'\n\
+        load.periodic = { size = '20 B', every = '5 s', synchronised = true }\n\
+        acknowledgement = { size = '20 B', timeout = '400 ms', retransmit_on = 'new_connection' }";
+    let Some(answer) = run("duration = '3 s'", &pair(link, flow)) else { return };
+    // One message on the first connection, with its retransmissions by TCP, and one on the last.
+    assert!(mean(&answer, "up", Metric::SegmentsSent) >= 3.0);
+    assert!(mean(&answer, "up", Metric::Retransmissions) >= 1.0);
+}
