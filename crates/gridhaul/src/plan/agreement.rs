@@ -12,6 +12,11 @@ pub(crate) const AGREEMENT: f64 = 0.1;
 /// agree.
 const NEGLIGIBLE_RATIO: f64 = 1e-3;
 
+/// A ratio with a limit is negligible only below this part of the limit. Otherwise a model that
+/// computes half of the limit and a simulation without any loss would agree, and configurations
+/// that the model rejects would count as rejected by both.
+const NEGLIGIBLE_PART: f64 = 0.1;
+
 /// One quantity of the analytical model and of the simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comparison {
@@ -24,14 +29,16 @@ pub(crate) struct Comparison {
     pub(crate) unit: &'static str,
     pub(crate) model: f64,
     pub(crate) simulated: f64,
+    /// Ratios below this value agree.
+    pub(crate) negligible: f64,
 }
 
 impl Comparison {
     /// Whether the two agree within [`AGREEMENT`].
     pub(crate) fn agrees(&self) -> bool {
         let small = self.unit.is_empty()
-            && self.model.abs() < NEGLIGIBLE_RATIO
-            && self.simulated.abs() < NEGLIGIBLE_RATIO;
+            && self.model.abs() < self.negligible
+            && self.simulated.abs() < self.negligible;
         small || (self.model - self.simulated).abs() <= AGREEMENT * self.simulated.abs()
     }
 
@@ -68,9 +75,15 @@ pub(crate) fn compare(limits: &[Limit], model: &Point, simulated: &Point) -> Vec
         let Some(equations) = model.flows.iter().find(|other| other.name == row.name) else {
             continue;
         };
-        let limited = limits.iter().filter(|limit| limit.flow == row.name);
-        let metrics = COMPARED.into_iter().chain(limited.map(|limit| metric(limit.kind)));
-        comparisons.extend(metrics.filter_map(|metric| compared(metric, equations, row)));
+        let limited = limits
+            .iter()
+            .filter(|limit| limit.flow == row.name)
+            .map(|limit| (metric(limit.kind), NEGLIGIBLE_RATIO.min(NEGLIGIBLE_PART * limit.bound)));
+        let metrics = COMPARED.into_iter().map(|metric| (metric, NEGLIGIBLE_RATIO)).chain(limited);
+        comparisons.extend(metrics.filter_map(|(metric, negligible)| {
+            compared(metric, equations, row)
+                .map(|comparison| Comparison { negligible, ..comparison })
+        }));
     }
     comparisons
 }
@@ -97,6 +110,7 @@ fn compared(metric: Metric, equations: &Row, simulated: &Row) -> Option<Comparis
         unit: info.unit,
         model: value(equations)?,
         simulated: value(simulated)?,
+        negligible: NEGLIGIBLE_RATIO,
     })
 }
 
@@ -117,6 +131,23 @@ mod tests {
         assert!(agree(Metric::Goodput, 109e3, 100e3) && agree(Metric::Goodput, 91e3, 100e3));
         assert!(!agree(Metric::Goodput, 111e3, 100e3) && !agree(Metric::Goodput, 89e3, 100e3));
         assert!(!agree(Metric::OfferedLoad, 1.0, 0.0));
+    }
+
+    #[test]
+    fn a_limited_ratio_is_negligible_only_far_below_its_limit() {
+        use super::super::limits::limits;
+        use super::super::test_backends::{district, plan_of};
+
+        let mut scenario = district("seed = [1]", "seed = 1");
+        let agree = |scenario: &gridhaul_scenario::scenario::Scenario| {
+            let losses = |loss| point(&[(Metric::SegmentLossTotal, loss)]);
+            let limits = limits(scenario, &plan_of(scenario).0);
+            compare(&limits, &losses(5.3e-4), &losses(6e-7))[0].agrees()
+        };
+        assert!(agree(&scenario), "a limit of 2 %");
+        let limit = &mut scenario.plan.as_mut().unwrap().limit["reading"];
+        limit.loss = Some("0.1 %".parse().unwrap());
+        assert!(!agree(&scenario), "a limit of 0.1 %");
     }
 
     #[test]

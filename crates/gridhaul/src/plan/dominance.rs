@@ -12,8 +12,9 @@ const BUFFER: &str = ".aggregator.buffer";
 
 /// Whether the simulated candidates exclude another one. Either a failed one differs only in
 /// buffers that were never full and are not larger in it; or two failed ones with equal results
-/// differ from each other and from the other candidate only in one number, which the other one does
-/// not decrease below both.
+/// differ from each other and from the other candidate only in one buffer, which is not smaller in
+/// the other one than in both. Numbers of other keys may have a threshold: two timeouts below the
+/// round-trip time have equal results, and a longer one has not.
 pub(crate) fn is_excluded(
     parameters: &ParameterSet,
     simulated: &[SimulatedCandidate],
@@ -25,7 +26,7 @@ pub(crate) fn is_excluded(
         if has_larger_unused_buffers(parameters, checked, choices) {
             return true;
         }
-        if let Some((key, numbers)) = single_number(parameters, checked, choices) {
+        if let Some((key, numbers)) = single_buffer(parameters, checked, choices) {
             failed.push((checked, key, numbers));
         }
     }
@@ -74,8 +75,9 @@ fn has_larger_unused_buffers(
     differs_in_buffers_only(own, parameters, choices) && pairs.into_iter().all(is_unused)
 }
 
-/// The only key in which both differ, with the numbers of the candidate and of the simulated one.
-fn single_number(
+/// The buffer that is the only key in which both differ, with its sizes in the candidate and in the
+/// simulated one.
+fn single_buffer(
     parameters: &ParameterSet,
     checked: &SimulatedCandidate,
     choices: &[Choice],
@@ -83,6 +85,9 @@ fn single_number(
     let own = &checked.candidate.parameters;
     let mut differing = (0..choices.len()).filter(|at| own.values[*at] != parameters.values[*at]);
     let (key, None) = (differing.next()?, differing.next()) else { return None };
+    if !choices[key].key.ends_with(BUFFER) {
+        return None;
+    }
     let (new, unit) = quantity(parameters.values[key].as_deref()?)?;
     let (old, other_unit) = quantity(own.values[key].as_deref()?)?;
     (own.aggregators == parameters.aggregators && unit == other_unit).then_some((key, [new, old]))

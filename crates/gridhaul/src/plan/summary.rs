@@ -26,14 +26,41 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
              analytical model; nothing was simulated."
         ),
         Basis::Both => {
+            let found = if outcome.not_simulated > 0 { " found" } else { "" };
             format!(
-                "The cheapest configuration that meets every limit is {description}. The \
-                 simulation confirms this: {}, and model and simulation agree within 10 %.",
-                shown(outcome)
+                "The cheapest configuration{found} that meets every limit is {description}. The \
+                 simulation confirms this: {}, and model and simulation agree within 10 %.{}",
+                shown(outcome),
+                cheaper_neighbours(outcome, winner)
             ) + &validity(winner)
         }
         Basis::Simulation => searched(outcome, &description, winner),
     }
+}
+
+/// What the simulation shows about candidates that are cheaper than a confirmed choice.
+fn cheaper_neighbours(outcome: &PlanOutcome, winner: &Winner) -> String {
+    let simulations = outcome.simulations.iter().flatten();
+    let is_cheaper = |checked: &&SimulatedCandidate| checked.candidate.cost < winner.candidate.cost;
+    let mut text = match simulations.filter(is_cheaper).count() {
+        0 => String::new(),
+        1 => " One cheaper candidate was simulated as well, and fails.".to_owned(),
+        more => format!(" {more} cheaper candidates were simulated as well, and all fail."),
+    };
+    if outcome.not_simulated > 0 {
+        text += &format!(" {}", left_out(outcome.not_simulated));
+    }
+    text
+}
+
+/// Cheaper candidates that were not simulated, because the maximum number was reached.
+fn left_out(count: usize) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!(
+        "{} that the model accepts, or within one step of each key, {verb} not simulated: increase \
+         --max-candidates.",
+        counted(count, "cheaper candidate")
+    )
 }
 
 /// Evidence of the runs of the choice about all runs.
@@ -86,15 +113,19 @@ fn searched(outcome: &PlanOutcome, description: &str, winner: &Winner) -> String
     }
     let all = outcome.simulations.as_ref().map_or(0, Vec::len);
     text += &format!("\n\nThe search simulated {}. ", counted(all, "candidate"));
-    text += &match outcome.not_simulated {
-        0 => "These include every cheaper candidate that the model accepts, and every cheaper one \
-              within one step of each key."
-            .to_owned(),
-        not_simulated => format!(
-            "{} that the model accepts, or within one step of each key, were not simulated: \
-             increase --max-candidates.",
-            counted(not_simulated, "cheaper candidate")
+    let excluded = match outcome.excluded {
+        0 => String::new(),
+        number => format!(
+            ", except for {} whose larger buffers have no influence on a failure",
+            counted(number, "candidate")
         ),
+    };
+    text += &match outcome.not_simulated {
+        0 => format!(
+            "These include every cheaper candidate that the model accepts, and every cheaper one \
+             within one step of each key{excluded}."
+        ),
+        not_simulated => left_out(not_simulated),
     };
     text
 }
@@ -185,15 +216,18 @@ fn priced(outcome: &PlanOutcome, candidate: &Candidate) -> String {
 /// The limits that no candidate meets, the closest candidates, and sufficient values.
 fn infeasible(outcome: &PlanOutcome) -> String {
     let Some(why) = &outcome.infeasible else { return String::new() };
-    let mut text = format!("None of the {} candidates meets every limit.", outcome.candidates);
+    let mut text = format!(
+        "None of the {} candidates meets every limit according to the model.",
+        outcome.candidates
+    );
     let mut alone = 0;
     for (limit, best) in outcome.limits.iter().zip(&why.best) {
         let Some((value, candidate)) = best else { continue };
         if limit.utilisation(*value) > 1.0 {
             alone += 1;
             text += &format!(
-                "\n\nNo candidate meets the limit of {}: {} is allowed, and the best value is {}, \
-                 with {}.",
+                "\n\nNo candidate meets the limit of {}: {} is allowed, and the best value of the \
+                 model is {}, with {}.",
                 limit.name(),
                 limit.bound_words(),
                 limit.shown(*value),
@@ -222,12 +256,30 @@ fn infeasible(outcome: &PlanOutcome) -> String {
         text += "\n\nNo value of a single key within a factor of a thousand of the offered range \
                  is sufficient: relax a limit, or change other keys of the scenario.";
     }
-    if let Some(first) = outcome.simulations.iter().flatten().next() {
-        text += &format!(
-            "\n\nSimulation of {}: {}.",
-            priced(outcome, &first.candidate),
-            decided(outcome, first, &first.decision)
-        );
+    text + &simulated_closest(outcome)
+}
+
+/// The simulation of the candidate closest to the limits, and of others if it disagrees with the
+/// model.
+fn simulated_closest(outcome: &PlanOutcome) -> String {
+    let simulated = outcome.simulations.as_deref().unwrap_or_default();
+    let Some(first) = simulated.first() else { return String::new() };
+    let mut text = format!(
+        "\n\nSimulation of {}: {}.",
+        priced(outcome, &first.candidate),
+        decided(outcome, first, &first.decision)
+    );
+    if simulated.len() == 1 && first.agrees() {
+        return text + " Model and simulation agree within 10 % about it.";
+    }
+    text += &format!(
+        " Model and simulation differ by more than 10 %; {} of {} simulated, and none meets every \
+         limit.",
+        simulated.len(),
+        counted(outcome.candidates, "candidate")
+    );
+    if simulated.len() + outcome.excluded < outcome.candidates {
+        text += " Increase --max-candidates to simulate more.";
     }
     text
 }

@@ -171,8 +171,8 @@ fn note(outcome: &PlanOutcome) -> String {
         text += &format!(" {} simulated, in {}.", simulations.len(), counted(runs, "replication"));
         if outcome.excluded > 0 {
             text += &format!(
-                " {} not simulated: a simulated one that fails differs only in a number without \
-                 influence, such as a buffer that was never full.",
+                " {} not simulated: a simulated one that fails differs only in a smaller buffer, \
+                 whose size has no influence on the result.",
                 outcome.excluded
             );
         }

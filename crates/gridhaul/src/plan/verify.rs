@@ -65,12 +65,12 @@ pub(crate) struct Verified {
     pub(crate) excluded: usize,
 }
 
-/// Simulates `start`, and continues the search by simulation unless model and simulation agree
-/// about it.
+/// Simulates `start`, and the cheaper candidates around the best one. The search covers further
+/// candidates if the simulation rejects `start`.
 ///
 /// `feasible` says whether `start` meets every limit by the model. If no candidate does, `start` is
-/// the closest one, and more expensive candidates are not searched except for those of the
-/// shortlist.
+/// the closest one, and the search covers further candidates only if model and simulation disagree
+/// about it: otherwise the equations, which reject them, are right.
 pub(crate) fn verify(
     search: &mut Search<'_>,
     limits: &[Limit],
@@ -102,18 +102,15 @@ fn find(
     if runs.verification.depth == VerificationDepth::Full {
         let list = shortlist(search, start)?;
         runs.simulate(search, &list, StopRule::All)?;
-    } else if let Some(first) = first
-        && is_agreed(runs)
-        && runs.confirm(search, first)?
-        && is_agreed(runs)
-    {
-        return Ok((Some(first), Basis::Both, 0));
     }
+    let is_disputed = runs.simulations.first().is_some_and(|first| !first.agrees());
     loop {
         let mut winner = cheapest(&runs.simulations);
-        if winner.is_none() && feasible {
-            winner = search_more_expensive(search, runs, start)?;
+        if winner.is_none() && (feasible || is_disputed) {
+            winner = search_around(search, runs, (start, feasible))?;
         }
+        // A choice on which model and simulation agree may have a cheaper neighbour on which they
+        // do not.
         let not_simulated = search_cheaper(search, runs, &mut winner)?;
         // A choice that is not confirmed no longer counts as one that meets the limits: the search
         // goes on.
@@ -191,13 +188,13 @@ fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error>
     Ok((0..candidates.len()).filter(in_shortlist).collect())
 }
 
-/// Searches the candidates that cost at least as much as `start`, in the order of their cost: first
-/// those within one step of every key, then within two, and so on. Returns the first one that meets
-/// every limit.
-fn search_more_expensive(
+/// Searches candidates around `start` in the order of their cost: first those within one step of
+/// every key, then within two, and so on. Returns the first one that meets every limit. If `start`
+/// is feasible by the model, cheaper candidates follow later.
+fn search_around(
     search: &mut Search<'_>,
     runs: &mut SimulationRuns<'_>,
-    start: usize,
+    (start, feasible): (usize, bool),
 ) -> Result<Option<usize>, Error> {
     let from = search.candidates[start].clone();
     let mut radii: BTreeSet<usize> = BTreeSet::new();
@@ -207,7 +204,7 @@ fn search_more_expensive(
     for radius in radii {
         let neighbours = not_yet_simulated(search, runs, |search, at| {
             let candidate = &search.candidates[at];
-            candidate.cost >= from.cost
+            (candidate.cost >= from.cost || !feasible)
                 && steps(&from.parameters, &candidate.parameters, search.choices) <= radius
         });
         if let Some(found) = runs.simulate(search, &neighbours, StopRule::FirstFeasible)? {

@@ -66,8 +66,10 @@ fn verification_of(
         progress: &progress,
         on_estimate: &|_| (),
     };
-    let start = search.cheapest(|_| true).unwrap().unwrap();
-    let verified = verify(&mut search, &limits, &choices, &verification, (start, true)).unwrap();
+    let feasible = search.cheapest(|_| true).unwrap();
+    let start = feasible.or_else(|| search.nearest(|_| true).unwrap()).unwrap();
+    let start = (start, feasible.is_some());
+    let verified = verify(&mut search, &limits, &choices, &verification, start).unwrap();
     let words =
         |checked: &SimulatedCandidate| checked.candidate.parameters.describe(choices.keys());
     VerificationResult {
@@ -92,7 +94,53 @@ fn a_choice_on_which_model_and_simulation_agree_is_confirmed_by_twenty_runs() {
     let loss = |scenario: &Scenario| 0.099 / count(scenario);
     let result = verification_of(COUNTS, loss, |scenario| 1.05 * loss(scenario) - 0.001, WINNER);
     assert_eq!(result.basis, Basis::Both);
-    assert_eq!(result.simulations, [("5 collectors".to_owned(), Decision::Met, 20)]);
+    let cheaper = ("4 collectors".to_owned(), Decision::Violated(vec![0]), 3);
+    assert_eq!(result.simulations, [("5 collectors".to_owned(), Decision::Met, 20), cheaper]);
+}
+
+#[test]
+fn a_confirmed_choice_is_not_final_if_a_cheaper_neighbour_meets_the_limits() {
+    // The equations see a loss with fewer than 5 aggregators that the simulation does not have:
+    // about 5 aggregators both agree.
+    let simulated = |scenario: &Scenario| 0.0099 * 2_f64.max(5.0 - count(scenario)) / 2.0;
+    let model = |scenario: &Scenario| match count(scenario) < 5.0 {
+        true => 0.03,
+        false => simulated(scenario),
+    };
+    let result = verification_of(COUNTS, model, simulated, WINNER);
+    assert_eq!(result.winner.as_deref(), Some("1 collector"));
+    assert_eq!((result.basis, result.not_simulated), (Basis::Simulation, 0));
+    let (depth, _, threads) = WINNER;
+    let result = verification_of(COUNTS, model, simulated, (depth, 1, threads));
+    assert_eq!(result.winner.as_deref(), Some("5 collectors"));
+    assert_eq!((result.basis, result.not_simulated), (Basis::Both, 1));
+}
+
+#[test]
+fn if_the_model_rejects_all_and_is_wrong_about_the_closest_candidate_others_are_simulated() {
+    // The equations reject every candidate, most clearly those that the simulation accepts.
+    let model = |scenario: &Scenario| 0.03 + count(scenario) / 1e4;
+    let simulated = |scenario: &Scenario| if count(scenario) < 20.0 { 0.04 } else { 0.01 };
+    let result = verification_of(COUNTS, model, simulated, WINNER);
+    assert_eq!(result.winner.as_deref(), Some("20 collectors"));
+    assert_eq!(result.basis, Basis::Simulation);
+    // Where both agree that the closest one fails, no other one is simulated.
+    let result = verification_of(COUNTS, model, |_| 0.0301, WINNER);
+    assert_eq!((result.winner, result.simulations.len()), (None, 1));
+}
+
+#[test]
+fn equal_results_with_two_numbers_do_not_exclude_a_third_one() {
+    // Both smaller timeouts are below the round-trip time, and the largest one is above it.
+    let timeouts = "\"node.collector.count\" = [5, 6]\n\
+                    \"stack.upstream.rto_min\" = [\"10 ms\", \"20 ms\", \"3 s\"]";
+    let simulated = |scenario: &Scenario| {
+        let timeout = scenario.stack["upstream"].rto_min.unwrap().as_secs_f64();
+        if count(scenario) < 6.0 && timeout < 1.0 { 0.03 } else { 0.01 }
+    };
+    let result = verification_of(timeouts, |_| 0.0199, simulated, WINNER);
+    assert_eq!(result.winner.as_deref(), Some("5 collectors, rto_min 3 s"));
+    assert_eq!(result.excluded, 0);
 }
 
 #[test]
