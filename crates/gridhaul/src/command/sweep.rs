@@ -102,7 +102,8 @@ fn check_swept(scenario: &Scenario, job: &Job<'_>) -> Result<(), CommandError> {
 fn warn_of_damaged(stored: &StoredSweep<'_>) {
     for path in stored.damaged() {
         say(format_args!(
-            "warning: {} is damaged: its runs are repeated; remove this file",
+            "warning: {} is damaged, or of an earlier version without a checksum: its runs are \
+             repeated; remove this file",
             shown(path)
         ));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -31,7 +31,8 @@ struct Entry {
 }
 
 impl Store {
-    /// Reads the headers of all files in the folders. A folder may be absent.
+    /// Reads the headers of all files in the folders, and verifies the checksums. A folder may be
+    /// absent.
     ///
     /// # Errors
     /// A folder cannot be read.
@@ -64,10 +65,7 @@ impl Store {
     fn add(&mut self, path: &Path) -> Option<()> {
         let file = File::open(path).ok()?;
         let length = file.metadata().ok()?.len();
-        let mut line = Vec::new();
-        BufReader::new(file).read_until(b'\n', &mut line).ok()?;
-        let header = Header::parse(&line, length)?;
-        let start = line.len() as u64;
+        let (header, start) = Header::read(BufReader::new(file), length)?;
         let number = self.files.len() as u32;
         self.files.push(path.to_owned());
         for HeaderEntry { point, first, count, at, bytes } in header.entries {
@@ -214,6 +212,23 @@ mod tests {
             assert!(!store.has(key('a'), 0), "{cut} bytes");
             assert_eq!(store.damaged, std::slice::from_ref(&path));
         }
+    }
+
+    #[test]
+    fn a_file_with_another_bit_is_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let (name, contents) = encode(&unit('a', 0..2)).unwrap().unwrap();
+        let path = dir.path().join(name);
+        for at in 0..contents.len() {
+            let mut other = contents.clone();
+            other[at] ^= 1;
+            fs::write(&path, &other).unwrap();
+            let store = Store::open(&[dir.path().to_owned()]).unwrap();
+            assert_eq!((store.run_count(), store.damaged.len()), (0, 1), "byte {at}");
+            assert!(write_encoded(dir.path(), &other).is_err(), "byte {at}");
+        }
+        fs::write(&path, &contents).unwrap();
+        assert_eq!(Store::open(&[dir.path().to_owned()]).unwrap().run_count(), 2);
     }
 
     #[test]

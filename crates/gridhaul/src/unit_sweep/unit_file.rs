@@ -2,10 +2,11 @@
 //! crash leaves complete files only.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use crc32fast::Hasher;
 use gridhaul_scenario::answer::{Run, RunRows, Warning};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -26,7 +27,7 @@ pub(super) struct Header {
     gridhaul: String,
     program: String,
     backend: String,
-    /// Bytes after the header: a shorter file is damaged.
+    /// Bytes between the header and the checksum: a shorter file is damaged.
     bytes: u64,
     pub(super) entries: Vec<HeaderEntry>,
 }
@@ -61,16 +62,48 @@ struct WrittenRun<'a> {
 pub(super) const PREFIX: &str = "unit-";
 pub(super) const ENDING: &str = ".jsonl";
 
+/// Length of the last line, see [`checksum`].
+const CHECKSUM_LENGTH: u64 = 21;
+
+/// The last line of a file: the CRC-32 of all lines before it. Results are digits, so that a
+/// damaged one would be another valid result.
+fn checksum(hash: Hasher) -> String {
+    format!("{{\"crc32\":\"{:08x}\"}}\n", hash.finalize())
+}
+
 impl Header {
-    /// The header in the first line of a file of this length; `None` if the file is damaged, so
-    /// that all of its entries are valid or none is used.
-    pub(super) fn parse(line: &[u8], length: u64) -> Option<Self> {
+    /// Reads a file of this length to its end: the header, and the position after it. `None` if the
+    /// file is damaged, so that all of its entries are valid or none is used.
+    pub(super) fn read(mut file: impl BufRead, length: u64) -> Option<(Self, u64)> {
+        let mut line = Vec::new();
+        file.read_until(b'\n', &mut line).ok()?;
+        let header = Self::parse(&line, length)?;
+        let mut hash = Hasher::new();
+        hash.update(&line);
+        let mut results = file.by_ref().take(header.bytes);
+        loop {
+            let chunk = results.fill_buf().ok()?;
+            if chunk.is_empty() {
+                break;
+            }
+            hash.update(chunk);
+            let bytes = chunk.len();
+            results.consume(bytes);
+        }
+        let mut last = String::new();
+        file.read_to_string(&mut last).ok()?;
+        (last == checksum(hash)).then_some((header, line.len() as u64))
+    }
+
+    /// The header in the first line of a file of this length.
+    fn parse(line: &[u8], length: u64) -> Option<Self> {
         let header: Self = serde_json::from_slice(line).ok()?;
         let fits = |entry: &HeaderEntry| {
             entry.point.parse::<PointKey>().is_ok()
                 && entry.at.checked_add(entry.bytes).is_some_and(|end| end <= header.bytes)
         };
-        let is_complete = (line.len() as u64).checked_add(header.bytes) == Some(length);
+        let rest = length.checked_sub(line.len() as u64 + CHECKSUM_LENGTH);
+        let is_complete = rest == Some(header.bytes);
         (is_complete && header.entries.iter().all(fits)).then_some(header)
     }
 }
@@ -88,9 +121,10 @@ pub(super) fn write(folder: &Path, runs: &[UnitRun]) -> anyhow::Result<()> {
 /// # Errors
 /// Contents of another version of the program, or a file that cannot be written.
 pub(super) fn write_encoded(folder: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    let damaged = || "the results of a worker are damaged";
     let line = contents.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-    let header = Header::parse(line, contents.len() as u64);
-    let header = header.context("the results of a worker are damaged")?;
+    // Another version may have another form of the rest.
+    let header: Header = serde_json::from_slice(line).with_context(damaged)?;
     if header.program != PROGRAM {
         return Err(anyhow!(
             "a worker has gridhaul {}, and this process {PROGRAM}\n  help: install the same \
@@ -98,6 +132,7 @@ pub(super) fn write_encoded(folder: &Path, contents: &[u8]) -> anyhow::Result<()
             header.program
         ));
     }
+    let (header, _) = Header::read(contents, contents.len() as u64).with_context(damaged)?;
     write_file(folder, &name_of(&header), contents)
 }
 
@@ -146,6 +181,9 @@ pub(super) fn encode(runs: &[UnitRun]) -> anyhow::Result<Option<(String, Vec<u8>
     let mut contents = serde_json::to_vec(&header)?;
     contents.push(b'\n');
     contents.append(&mut body);
+    let mut hash = Hasher::new();
+    hash.update(&contents);
+    contents.extend(checksum(hash).into_bytes());
     Ok(Some((name_of(&header), contents)))
 }
 

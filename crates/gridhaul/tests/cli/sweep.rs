@@ -202,11 +202,19 @@ fn a_damaged_file_is_named_and_its_runs_are_repeated() {
     let name = units(&desk).into_iter().next().unwrap();
     let path = desk.dir.path().join("results/lossy-sweep.units").join(name);
     let bytes = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &bytes[..bytes.len() - 7]).unwrap();
-    let done = desk.run(&sweep);
-    succeeded(&done);
-    assert!(done.err.contains("is damaged: its runs are repeated"), "{}", done.err);
-    assert_eq!(std::fs::read(&path).unwrap(), bytes, "the same result in the same file");
+    // A file that is too short, and one with another digit in a result.
+    let digit = bytes.iter().rposition(|byte| *byte == b'.').unwrap() + 1;
+    let mut changed = bytes.clone();
+    changed[digit] = if bytes[digit] == b'9' { b'1' } else { b'9' };
+    for damaged in [&bytes[..bytes.len() - 7], &changed] {
+        std::fs::write(&path, damaged).unwrap();
+        let done = desk.run(&sweep);
+        succeeded(&done);
+        for piece in ["is damaged", "its runs are repeated; remove this file"] {
+            assert!(done.err.contains(piece), "{}", done.err);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "the same result in the same file");
+    }
 }
 
 /// The first results of a sweep of a million points, whose results are tables only.
