@@ -38,7 +38,7 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
     }
 }
 
-/// What the simulation shows about candidates that are cheaper than a confirmed choice.
+/// Sentences about the simulation of candidates that are cheaper than a confirmed choice.
 fn cheaper_neighbours(outcome: &PlanOutcome, winner: &Winner) -> String {
     let simulations = outcome.simulations.iter().flatten();
     let is_cheaper = |checked: &&SimulatedCandidate| checked.candidate.cost < winner.candidate.cost;
