@@ -1,7 +1,10 @@
 //! Propagation delay of both directions.
 
+use gridhaul_scenario::units::Duration;
+
 use super::interval::Interval;
-use super::{Basis, Estimate};
+use super::{Basis, Estimate, Smallest};
+use crate::Position;
 
 /// A round trip with the packets that were transmitted for it.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +34,12 @@ impl Sample {
 /// of the bottleneck, and the acknowledgement at the rate of the reverse direction. That rate is
 /// unknown, and assumed to be at least that of the bottleneck: the interval reaches from the rate
 /// of the bottleneck to a transmission without time.
+///
+/// An unknown place shows the path to one end only, so that nothing is estimated.
 pub(super) fn estimate(basis: &Basis<'_>, rate: Option<&Estimate>) -> Option<Estimate> {
+    if basis.position == Position::Unknown && !basis.is_echo_near() {
+        return None;
+    }
     let samples = samples(basis);
     let smallest = |per_byte| {
         let times = samples.iter().map(|sample| sample.without_transmission(per_byte));
@@ -50,18 +58,11 @@ pub(super) fn estimate(basis: &Basis<'_>, rate: Option<&Estimate>) -> Option<Est
     let high = smallest(PerByte { reverse: 0.0, ..fast })?.max(0.0);
     // Times that are equal in the capture may differ by two of its units.
     let unit_s = basis.time_unit_nanos as f64 * 1e-9;
-    // The first packets show how the delay varies apart from the queue of the connection itself.
-    let acknowledgement = acknowledgement(basis) * likely.reverse;
-    let first = match basis.round_trips.first.without_own_queue(likely.forward)[..] {
-        [smallest, second, ..] if rate.is_some() => {
-            let time_s = smallest + basis.sender_side.as_secs_f64() - acknowledgement;
-            Some((time_s, second - smallest))
-        }
-        _ => None,
-    };
+    let first = first_packets(basis, likely).filter(|_| rate.is_some());
     let low = first.map_or(low, |(time_s, _)| low.min(time_s));
     let distance =
         first.map_or_else(|| distance(basis, &samples, likely), |(_, distance)| distance);
+    let low = low - handshake_queue(basis);
     let second = low + distance + 2.0 * unit_s;
     let rounding = 4.0 * (basis.time_unit_nanos as f64 + 1.0) * 1e-9;
     let end = Interval::of_lower_end(low.max(0.0), second.max(0.0));
@@ -70,24 +71,60 @@ pub(super) fn estimate(basis: &Basis<'_>, rate: Option<&Estimate>) -> Option<Est
     Some(Estimate { value, interval })
 }
 
-/// The handshake, and the smallest round trips of full-sized and of shorter segments.
+/// The first packets show how the delay varies apart from the queue of the connection itself: the
+/// smallest round trip, and its distance to the second one. At the receiver they have no round
+/// trip.
+fn first_packets(basis: &Basis<'_>, per_byte: PerByte) -> Option<(f64, f64)> {
+    if basis.position == Position::Receiver {
+        return None;
+    }
+    match basis.round_trips.first.without_own_queue(per_byte.forward)[..] {
+        [smallest, second, ..] => {
+            let acknowledgement = acknowledgement(basis) * per_byte.reverse;
+            let time_s = smallest + basis.other_side().as_secs_f64() - acknowledgement;
+            Some((time_s, second - smallest))
+        }
+        _ => None,
+    }
+}
+
+/// Time in s for which the handshake may have waited in a queue on the side of the sender, of which
+/// a capture between both ends has no other round trip: all of the time, or by the distance to the
+/// smallest echo of a timestamp.
+fn handshake_queue(basis: &Basis<'_>) -> f64 {
+    let Position::Between { sender_s, .. } = basis.position else { return 0.0 };
+    let Some(echo) = basis.echo.times[0] else { return sender_s };
+    let second = sender_s + (echo.as_secs_f64() - sender_s).abs();
+    sender_s - Interval::of_lower_end(sender_s, second).low
+}
+
+/// The handshake, and the smallest round trips of data.
 fn samples(basis: &Basis<'_>) -> Vec<Sample> {
-    let trips = basis.round_trips;
-    let sender_side = basis.sender_side.as_secs_f64();
-    let handshake = trips.handshake.map(|handshake| {
+    let [sender, receiver] = basis.sides.unwrap_or_default().map(Duration::as_secs_f64);
+    let handshake = basis.round_trips.handshake.map(|handshake| {
         let bytes = f64::from(handshake.bytes);
-        let time_s = handshake.time.as_secs_f64() + sender_side;
-        Sample { time_s, packet: bytes, acknowledgement: bytes }
+        Sample { time_s: sender + receiver, packet: bytes, acknowledgement: bytes }
     });
     let acknowledgement = acknowledgement(basis);
-    let data = [&trips.full, &trips.short].into_iter().flat_map(|class| {
-        class.times.into_iter().flatten().map(|time| Sample {
-            time_s: time.as_secs_f64() + sender_side,
+    let other_side = basis.other_side().as_secs_f64();
+    let data = data(basis).into_iter().flat_map(|class| {
+        class.times.into_iter().flatten().map(move |time| Sample {
+            time_s: time.as_secs_f64() + other_side,
             packet: f64::from(class.bytes),
             acknowledgement,
         })
     });
     handshake.into_iter().chain(data).collect()
+}
+
+/// The smallest round trips of data: of full-sized and of shorter segments. At the receiver, data
+/// has passed the bottleneck already; what crosses it there is an acknowledgement and the data that
+/// echoes its timestamp.
+fn data<'a>(basis: &Basis<'a>) -> Vec<&'a Smallest> {
+    match basis.position {
+        Position::Receiver => vec![basis.echo],
+        _ => vec![&basis.round_trips.full, &basis.round_trips.short],
+    }
 }
 
 /// Bytes of an acknowledgement, by default with a timestamps option (RFC 7323).
@@ -98,15 +135,19 @@ fn acknowledgement(basis: &Basis<'_>) -> f64 {
 /// The distance of the two smallest samples: of segments of one size, or of the handshake and a
 /// segment without their transmission.
 fn distance(basis: &Basis<'_>, samples: &[Sample], per_byte: PerByte) -> f64 {
-    let trips = basis.round_trips;
-    let classes = [&trips.full, &trips.short].into_iter();
-    let of_one_size = classes.filter_map(|class| match class.times {
+    if basis.position == Position::Receiver {
+        let mut times: Vec<_> =
+            samples.iter().map(|sample| sample.without_transmission(per_byte)).collect();
+        times.sort_by(f64::total_cmp);
+        return times.get(1).map_or(f64::INFINITY, |second| second - times[0]);
+    }
+    let of_one_size = data(basis).into_iter().filter_map(|class| match class.times {
         [Some(first), Some(second)] => Some(second.as_secs_f64() - first.as_secs_f64()),
         _ => None,
     });
     let mut distances: Vec<f64> = of_one_size.collect();
     if let Some((handshake, data)) = samples.split_first()
-        && trips.handshake.is_some()
+        && basis.round_trips.handshake.is_some()
     {
         let time = |sample: &Sample| sample.without_transmission(per_byte);
         distances.extend(data.iter().map(|sample| {

@@ -181,6 +181,8 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Position;
+    use crate::estimate::Smallest;
     use crate::estimate::{FirstTransmission, LinkSamples, RoundTrips};
 
     /// Groups of packets: each has a queueing delay, a number of packets, and losses in runs.
@@ -208,8 +210,11 @@ mod tests {
         let basis = Basis {
             samples: &link,
             round_trips: &RoundTrips::default(),
-            sender_side: Duration::ZERO,
-            is_at_receiver: false,
+            position: Position::Sender,
+            sides: None,
+            echo: &Smallest::default(),
+            acknowledged: 0,
+            delivery: Duration::ZERO,
             packets: 10_000,
             bytes: 15_000_000,
             losses: &samples,

@@ -14,12 +14,14 @@ mod samples;
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
+use crate::Position;
+
 pub use interval::Interval;
 
 pub(crate) use first_packets::FirstPackets;
 pub(crate) use histogram::DelayHistogram;
 pub(crate) use loss_samples::{FirstTransmission, LossSamples, Retransmission};
-pub(crate) use round_trip::{HandshakeRoundTrip, RoundTrips};
+pub(crate) use round_trip::{HandshakeRoundTrip, RoundTrips, Smallest};
 pub(crate) use samples::{Delivered, LinkSamples};
 
 /// An estimate with its interval.
@@ -61,10 +63,16 @@ pub struct LinkEstimate {
 pub(crate) struct Basis<'a> {
     pub(crate) samples: &'a LinkSamples,
     pub(crate) round_trips: &'a RoundTrips,
-    /// From the point of the capture to the sender and back.
-    pub(crate) sender_side: Duration,
-    /// Whether the point of the capture is at the receiver, where arrivals show the rate.
-    pub(crate) is_at_receiver: bool,
+    /// Where the capture was taken. At the receiver, arrivals show the rate.
+    pub(crate) position: Position,
+    /// From the point of the capture to the sender and back, and to the receiver and back, from the
+    /// handshake.
+    pub(crate) sides: Option<[Duration; 2]>,
+    /// From the point of the capture to the sender and back, from echoed timestamps.
+    pub(crate) echo: &'a Smallest,
+    /// Acknowledged bytes of new data, and the time from the first data to the last acknowledgement.
+    pub(crate) acknowledged: u64,
+    pub(crate) delivery: Duration,
     /// Packets with data and their bytes on the link, with retransmissions.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -80,11 +88,42 @@ impl Basis<'_> {
     fn packet_time_s(&self, bit_per_s: f64) -> f64 {
         self.bytes as f64 / self.packets.max(1) as f64 * 8.0 / bit_per_s
     }
+
+    /// From the point of the capture to the end that acknowledgements and echoed timestamps of its
+    /// [`Position`] do not show, and back.
+    fn other_side(&self) -> Duration {
+        let [sender, receiver] = self.sides.unwrap_or_default();
+        if self.position == Position::Receiver { receiver } else { sender }
+    }
+
+    /// Whether echoed timestamps show that the point of the capture is at the sender.
+    fn is_echo_near(&self) -> bool {
+        let echo = self.echo.times[0].map(Duration::as_secs_f64);
+        let trip = self.round_trips.base().map(Duration::as_secs_f64);
+        echo.zip(trip).is_some_and(|(echo, trip)| is_near(echo, trip))
+    }
+
+    /// Whether a rate transmits the data that was delivered in its time. Otherwise the
+    /// acknowledgements, or the clock of a capture with ticks of many milliseconds, had pauses of
+    /// their own.
+    fn permits_delivery(&self, rate: &Estimate) -> bool {
+        let transmitted = rate.value * self.delivery.as_secs_f64();
+        self.acknowledged as f64 * 8.0 <= RATE_TOLERANCE * transmitted
+    }
+}
+
+/// Delivered bytes, compared with those that the estimated rate transmits.
+const RATE_TOLERANCE: f64 = 1.2;
+
+/// Whether a point with these round trips in s to the sender and to the receiver is at the sender:
+/// less than a tenth of both, or on the same machine.
+pub(crate) fn is_near(sender: f64, receiver: f64) -> bool {
+    sender < 0.000_5 || 9.0 * sender <= receiver
 }
 
 impl LinkEstimate {
     pub(crate) fn new(basis: &Basis<'_>) -> Self {
-        let rate = rate::estimate(basis);
+        let rate = rate::estimate(basis).filter(|rate| basis.permits_delivery(rate));
         let losses = loss::divide(basis, rate.as_ref());
         let overflow = losses.overflow();
         Self {
@@ -97,37 +136,81 @@ impl LinkEstimate {
             overflow_losses: overflow.map_or(0, |overflow| overflow.packets),
         }
     }
-
-    /// Forgets the rate, if more data was delivered than the bottleneck transmits in this time: the
-    /// acknowledgements, or the clock of a capture with ticks of many milliseconds, had pauses of
-    /// their own.
-    pub(crate) fn check_rate(&mut self, bytes: u64, time: Duration) {
-        let is_possible =
-            |rate: Estimate| bytes as f64 * 8.0 <= RATE_TOLERANCE * rate.value * time.as_secs_f64();
-        self.rate_bit_per_s = self.rate_bit_per_s.filter(|rate| is_possible(*rate));
-        self.buffer_byte = self.buffer_byte.filter(|_| self.rate_bit_per_s.is_some());
-    }
 }
-
-/// Delivered bytes, compared with those that the estimated rate transmits.
-const RATE_TOLERANCE: f64 = 1.2;
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_scenario::units::Instant;
+
     use super::*;
 
-    #[test]
-    fn a_rate_below_that_of_the_data_is_no_estimate() {
-        let interval = Interval { low: 2e6, high: 3e6, level: 0.99 };
-        let rate = Some(Estimate { value: 2.4e6, interval });
-        let estimate = LinkEstimate { rate_bit_per_s: rate, ..LinkEstimate::default() };
-        let checked = |bytes| {
-            let mut estimate = estimate.clone();
-            estimate.check_rate(bytes, Duration::from_secs(25));
-            estimate.rate_bit_per_s
+    /// One packet each 5 ms, of which all are acknowledged at once.
+    fn of_arrivals(acknowledged: u64) -> LinkEstimate {
+        let mut samples = LinkSamples::default();
+        for number in 0..40 {
+            let at = Instant::from_nanos(5_000_000 * number);
+            samples.add_arrival(at, 1_500, false, Duration::from_millis(100));
+        }
+        let round_trips = RoundTrips {
+            handshake: Some(HandshakeRoundTrip { time: Duration::ZERO, bytes: 60 }),
+            ..RoundTrips::default()
         };
-        // 7.5 MB are transmitted at this rate in 25 s.
-        assert_eq!(checked(24_600_000), None);
-        assert_eq!(checked(7_400_000), rate);
+        LinkEstimate::new(&Basis {
+            samples: &samples,
+            round_trips: &round_trips,
+            position: Position::Receiver,
+            sides: Some([Duration::from_millis(100), Duration::ZERO]),
+            echo: &Smallest::default(),
+            acknowledged,
+            delivery: Duration::from_secs(25),
+            packets: 1,
+            bytes: 1_500,
+            losses: &LossSamples::default(),
+            unnecessary: 0,
+            time_unit_nanos: 1,
+        })
+    }
+
+    #[test]
+    fn a_rate_below_that_of_the_data_is_no_estimate_and_has_no_influence_on_the_delay() {
+        // 2.4 Mbit/s: 7.5 MB are transmitted in 25 s.
+        let found = of_arrivals(7_400_000);
+        assert_eq!(found.rate_bit_per_s.map(|rate| rate.value.round()), Some(2.4e6));
+        // The handshake's packets of 60 B take 0.2 ms each.
+        let trip = found.round_trip_s.unwrap();
+        assert!((trip.value - 0.0996).abs() < 1e-6, "{trip:?}");
+        let found = of_arrivals(24_600_000);
+        assert_eq!((found.rate_bit_per_s, found.buffer_byte), (None, None));
+        let trip = found.round_trip_s.unwrap();
+        assert!((trip.value - 0.1).abs() < 1e-6, "{trip:?}");
+    }
+
+    #[test]
+    fn an_unknown_place_shows_no_delay_of_the_whole_path() {
+        let mut round_trips = RoundTrips::default();
+        (0..2).for_each(|_| {
+            round_trips.add(Duration::from_millis(20), 1_500, true);
+        });
+        let delay = |echo_ms: Option<u64>| {
+            let mut echo = Smallest::default();
+            echo_ms.into_iter().for_each(|time| echo.add(Duration::from_millis(time), 1_500));
+            let estimate = LinkEstimate::new(&Basis {
+                samples: &LinkSamples::default(),
+                round_trips: &round_trips,
+                position: Position::Unknown,
+                sides: None,
+                echo: &echo,
+                acknowledged: 0,
+                delivery: Duration::ZERO,
+                packets: 1,
+                bytes: 1_500,
+                losses: &LossSamples::default(),
+                unnecessary: 0,
+                time_unit_nanos: 1,
+            });
+            estimate.round_trip_s.map(|trip| trip.value)
+        };
+        assert_eq!([None, Some(80)].map(delay), [None; 2]);
+        assert_eq!(delay(Some(1)), Some(0.02), "at the sender");
     }
 }

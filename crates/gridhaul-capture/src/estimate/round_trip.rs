@@ -40,7 +40,7 @@ pub(crate) struct Smallest {
 }
 
 impl Smallest {
-    fn add(&mut self, time: Duration, bytes: u32) {
+    pub(crate) fn add(&mut self, time: Duration, bytes: u32) {
         match self.times {
             [None, _] => (self.times[0], self.bytes) = (Some(time), bytes),
             [Some(first), _] if time < first => {

@@ -64,6 +64,9 @@ const DELAYED: Duration = Duration::from_millis(20);
 /// A shorter busy period is no sample.
 const ACKNOWLEDGEMENTS_MIN: u32 = 4;
 
+/// Longest gap between two packets of a pair, in round trips.
+const GAP_MAX: f64 = 0.6;
+
 const RATES_MAX: usize = 2_048;
 
 impl LinkSamples {
@@ -118,11 +121,20 @@ impl LinkSamples {
         }
     }
 
-    /// Adds the arrival of a data packet. `interrupts`: it is not full-sized, or not in order.
-    pub(crate) fn add_arrival(&mut self, at: Instant, bytes: u32, interrupts: bool) {
+    /// Adds the arrival of a data packet. `interrupts`: it is not full-sized, or not in order. A
+    /// packet that arrives most of a round trip after the one before may have waited for its
+    /// acknowledgement, or for the application.
+    pub(crate) fn add_arrival(
+        &mut self,
+        at: Instant,
+        bytes: u32,
+        interrupts: bool,
+        round_trip: Duration,
+    ) {
         let previous = self.last_arrival.replace(at);
         if let Some(previous) = previous.filter(|_| !interrupts)
             && previous < at
+            && at.since(previous) <= round_trip.mul_f64(GAP_MAX)
         {
             self.arrivals.add(u64::from(bytes), at.since(previous));
         }

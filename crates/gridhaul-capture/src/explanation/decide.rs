@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{ConnectionExplanation, Position};
 use crate::Limit;
+use crate::estimate::is_near;
 use crate::limit::Account;
 use crate::quantity::{percent, seconds};
 
@@ -98,7 +99,15 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
     let handshake = receiver_side.unwrap_or(f64::INFINITY);
     let trip = facts.round_trip_mean_s.unwrap_or(0.0);
     let utilisation = facts.utilisation.unwrap_or(0.0);
-    let is_slow = facts.link.rate_bit_per_s.is_none() && trip > 2.0 * handshake + 0.02;
+    let is_unknown = facts.link.rate_bit_per_s.is_none();
+    if limit == Limit::CongestionWindow && is_unknown && facts.position == Position::Receiver {
+        return Some(
+            "either the congestion window or the rate of the link, whose queue does not show at \
+             the receiver"
+                .to_owned(),
+        );
+    }
+    let is_slow = is_unknown && trip > 2.0 * handshake + 0.02;
     if limit == Limit::CongestionWindow && is_slow {
         return Some(
             "acknowledgements take longer than the handshake, because of a slow link or because \
@@ -155,7 +164,7 @@ fn doubtful_place(facts: &ConnectionExplanation, limit: Limit) -> Option<String>
     }
     let round_trip = facts.round_trip_s?;
     match facts.echo_round_trip_s {
-        Some(echo) if echo < 0.000_5 || 9.0 * echo <= round_trip => None,
+        Some(echo) if is_near(echo, round_trip) => None,
         Some(echo) => Some(format!(
             "{missing}, and echoed timestamps show a round trip of {} to the sender: capture at \
              the sender, or from the beginning",

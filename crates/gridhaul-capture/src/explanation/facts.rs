@@ -35,11 +35,15 @@ impl ConnectionExplanation {
         let sides = trips.map(|trips| if sender == 0 { trips } else { [trips[1], trips[0]] });
         let position = Position::new(sides);
         let traffic = direction.traffic();
-        let mut link = LinkEstimate::new(&Basis {
+        let delivery = traffic.first.zip(traffic.last_acked).map(|(first, last)| last.since(first));
+        let link = LinkEstimate::new(&Basis {
             samples: direction.link(),
             round_trips: direction.round_trips(),
-            sender_side: sides.map_or(Duration::ZERO, |[sender, _]| sender),
-            is_at_receiver: position == Position::Receiver,
+            position,
+            sides,
+            echo: direction.echo_round_trip(),
+            acknowledged: traffic.acknowledged,
+            delivery: delivery.unwrap_or_default(),
             packets: traffic.packets,
             bytes: traffic.bytes,
             losses: direction.losses(),
@@ -48,8 +52,6 @@ impl ConnectionExplanation {
         });
         let account = direction.account();
         let transfer_s = account.total.as_secs_f64();
-        let goodput = traffic.first.zip(traffic.last_acked).map(|(first, last)| last.since(first));
-        link.check_rate(traffic.acknowledged, goodput.unwrap_or_default());
         let rate = link.rate_bit_per_s.map(|rate| rate.value);
         let utilisation = rate
             .filter(|_| transfer_s > 0.0)
@@ -67,7 +69,7 @@ impl ConnectionExplanation {
             start_s: first.since(context.start).as_secs_f64(),
             duration_s: last.since(first).as_secs_f64(),
             transfer_s,
-            goodput_bit_per_s: goodput
+            goodput_bit_per_s: delivery
                 .filter(|time| !time.is_zero() && traffic.acknowledged > 0)
                 .map(|time| traffic.acknowledged as f64 * 8.0 / time.as_secs_f64()),
             position,
@@ -93,7 +95,7 @@ impl ConnectionExplanation {
             last_at: last,
             sides,
             handshake_gap: connection.handshake().gap(),
-            echo_round_trip_s: direction.echo_round_trip().map(Duration::as_secs_f64),
+            echo_round_trip_s: direction.echo_round_trip().times[0].map(Duration::as_secs_f64),
         };
         let is_one_sided = connection.segments().contains(&0);
         explanation.verdict = decide::verdict(&explanation, account, is_one_sided);

@@ -6,7 +6,7 @@ use crate::causes::{RECEIVER, SENDER, case};
 use crate::support::{captures, explained, simulate};
 
 /// A capture file (pcapng) without its first packets.
-fn without_first(file: &[u8], packets: usize) -> Vec<u8> {
+pub(crate) fn without_first(file: &[u8], packets: usize) -> Vec<u8> {
     let (mut kept, mut rest, mut dropped) = (Vec::new(), file, 0);
     while !rest.is_empty() {
         let number = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());

@@ -1,8 +1,9 @@
 //! Links of simulations, estimated from their captures.
 
-use gridhaul_capture::{Estimate, LinkEstimate};
+use gridhaul_capture::{Estimate, LinkEstimate, Position};
 
-use crate::support::{Numbers, connection, simulate};
+use crate::handshake::without_first;
+use crate::support::{Numbers, captures, connection, explained, simulate};
 
 /// A link with its known values.
 struct Known {
@@ -67,4 +68,62 @@ fn known_links_are_found_within_their_intervals() {
     }
     println!("{} of {count} links found\n{}", count - failures.len(), failures.join("\n"));
     assert!(failures.len() * 20 <= count, "{}", failures.join("\n"));
+}
+
+/// A line of 40 ms in each direction between two fast networks, which are captured.
+fn line(rate: &str, flow: &str) -> String {
+    format!(
+        "title = 'line'\nduration = '10 s'\nwarmup = '0 s'\nreplications = 1\n\
+         record = {{ pcap = ['access', 'middle', 'exit'] }}\n\
+         [node]\na = {{}}\nm = {{}}\nn = {{}}\nb = {{}}\n\
+         [link.access]\nfrom = 'a'\nto = 'm'\nboth = {{ rate = '{rate}' }}\n\
+         [link.middle]\nfrom = 'm'\nto = 'n'\nboth = {{ rate = '1 Gbit/s', delay = '40 ms' }}\n\
+         [link.exit]\nfrom = 'n'\nto = 'b'\nboth = {{ rate = '1 Gbit/s' }}\n\
+         [flow.f]\nfrom = 'a'\nto = 'b'\n{flow}\n"
+    )
+}
+
+fn contains(estimate: Option<Estimate>, truth: f64) -> bool {
+    estimate.is_some_and(|estimate| estimate.interval.contains(truth))
+}
+
+/// The bottleneck is ahead of both points: data has left it, and the handshake alone has passed it.
+#[test]
+fn the_delay_behind_the_bottleneck_is_that_of_the_handshake() {
+    for rate in ["2 Mbit/s", "200 kbit/s"] {
+        let answer = simulate(&line(rate, "load = 'bulk'"));
+        for point in ["middle", "exit"] {
+            let found = connection(&answer, &[point]);
+            let link = &found.link;
+            assert!(found.position != Position::Sender, "{}", found.details());
+            assert!(contains(link.round_trip_s, 0.08), "{rate} at {point}: {link:?}");
+            let value = link.round_trip_s.unwrap().value;
+            assert!((0.0795..0.086).contains(&value), "{rate} at {point}: {value}");
+        }
+    }
+    let found = connection(&simulate(&line("2 Mbit/s", "load = 'bulk'")), &["exit"]);
+    assert!(contains(found.link.rate_bit_per_s, 2e6), "{}", found.details());
+}
+
+#[test]
+fn messages_of_one_segment_do_not_show_the_rate_at_the_receiver() {
+    let window = "load = 'bulk'\nstack = 't'\n[stack.t]\nreceive_window = '1460 B'";
+    let messages = "load = { periodic = { size = '1460 B', every = '100 ms' } }";
+    for flow in [messages, window] {
+        let found = connection(&simulate(&line("10 Mbit/s", flow)), &["exit"]);
+        assert_eq!(found.link.rate_bit_per_s, None, "{}", found.details());
+        assert!(contains(found.link.round_trip_s, 0.08), "{}", found.details());
+    }
+}
+
+#[test]
+fn without_the_handshake_the_delay_of_the_whole_path_is_unknown() {
+    let answer = simulate(&line("2 Mbit/s", "load = 'bulk'"));
+    for point in ["middle", "exit"] {
+        let files = captures(&answer, &[point]);
+        let files = files.iter().map(|file| without_first(file, 4)).collect();
+        let found = explained(files).connections.swap_remove(0);
+        assert_eq!(found.position, Position::Unknown);
+        assert_eq!(found.link.round_trip_s, None, "{}", found.details());
+    }
 }

@@ -23,7 +23,9 @@ impl Direction {
             self.traffic.hop_limits[0].add(segment.hop_limit);
             self.round_trips.add_acknowledgement(segment.packet);
         }
-        if let Some((value, _)) = segment.timestamps {
+        let is_syn = segment.flags.has(Flags::SYN);
+        // The round trip of the handshake is known from its own times.
+        if let Some((value, _)) = segment.timestamps.filter(|_| !is_syn) {
             self.echo.handle_acknowledgement(segment.at, value);
         }
         if !self.started {
@@ -41,7 +43,6 @@ impl Direction {
                 self.previous = None;
             }
         }
-        let is_syn = segment.flags.has(Flags::SYN);
         // The window of a SYN is not scaled (RFC 7323, section 2.2).
         let shift = if is_syn { Some(0) } else { scale };
         let window = shift.map(|shift| u64::from(segment.window) << shift);

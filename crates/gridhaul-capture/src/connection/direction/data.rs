@@ -24,7 +24,7 @@ impl Direction {
         self.has_timestamps |= segment.timestamps.is_some();
         let echo = segment.timestamps.map(|(_, echo)| echo);
         if let Some(echo) = echo {
-            self.echo.handle_data(segment.at, echo);
+            self.echo.handle_data(segment.at, echo, segment.packet);
         }
         let mss = self.mss();
         self.sender.advance(segment.at, echo, mss);
@@ -75,7 +75,7 @@ impl Direction {
     /// Time within which a segment of a burst follows another one. At the receiver, the slowest
     /// link needs this time for each.
     fn longest_gap_of_a_burst(&self) -> Duration {
-        let round_trip = self.round_trips.base().unwrap_or_default() + self.sender.delay;
+        let round_trip = self.round_trip();
         round_trip.mul_f64(0.1).clamp(Duration::from_millis(1), Duration::from_millis(20))
     }
 
@@ -102,7 +102,7 @@ impl Direction {
         let begins = self.finish_wait(at, Next::New { is_short }, end);
         self.messages.add(at, end - start, begins);
         let alone = self.sender.unacknowledged >= next;
-        self.link.add_arrival(at, bytes, is_short || start > next);
+        self.link.add_arrival(at, bytes, is_short || start > next, self.round_trip());
         self.outstanding.push(Transmission {
             start,
             end,
@@ -129,11 +129,11 @@ impl Direction {
     fn handle_old_data(&mut self, sent: Sent) {
         let Sent { start, end, at, bytes, .. } = sent;
         self.round_trips.first.end_at(start);
-        self.link.add_arrival(at, bytes, true);
+        self.link.add_arrival(at, bytes, true, self.round_trip());
         let known = self.outstanding.at(start).copied();
         if let Some(gap) = known.filter(|gap| !gap.captured && start >= gap.start) {
             // A retransmission arrives a round trip after the gap, and a reordered packet sooner.
-            let round_trip = self.round_trips.base().unwrap_or_default() + self.sender.delay;
+            let round_trip = self.round_trip();
             if at.since(gap.at) < round_trip.mul_f64(0.5) && self.duplicate_acks < 3 {
                 self.outstanding.reorder(start, end, at);
                 self.traffic.reordered += 1;
@@ -172,7 +172,7 @@ impl Direction {
     /// in Linux (`TCP_RTO_MIN`) and 1 s in RFC 6298, section 2.4; a tail loss probe follows after
     /// two round trips (RFC 8985, section 7.2).
     fn is_timer(&self, at: Instant, retransmitted: Retransmitted) -> bool {
-        let round_trip = self.round_trips.base().unwrap_or_default() + self.sender.delay;
+        let round_trip = self.round_trip();
         let recent = round_trip.mul_f64(0.5).max(Duration::from_millis(5));
         let since_ack = self.sender.last_ack_at.map_or(Duration::MAX, |ack| at.since(ack));
         let since_sent = at.since(retransmitted.previous);

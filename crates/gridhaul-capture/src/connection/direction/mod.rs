@@ -14,7 +14,7 @@ use super::outstanding::Outstanding;
 use super::sender_view::SenderView;
 use super::window_edges::WindowEdges;
 use crate::CapturedSegment;
-use crate::estimate::{HandshakeRoundTrip, LinkSamples, LossSamples, RoundTrips};
+use crate::estimate::{HandshakeRoundTrip, LinkSamples, LossSamples, RoundTrips, Smallest};
 use crate::limit::Account;
 
 pub(crate) use traffic::Traffic;
@@ -152,6 +152,11 @@ impl Direction {
         (distance.unsigned_abs() < DISTANCE_MAX).then_some(offset)
     }
 
+    /// The smallest round trip between both ends.
+    fn round_trip(&self) -> Duration {
+        self.round_trips.base().unwrap_or_default() + self.sender.delay
+    }
+
     pub(crate) const fn traffic(&self) -> &Traffic {
         &self.traffic
     }
@@ -181,7 +186,7 @@ impl Direction {
         self.mss()
     }
     /// From the point of the capture to the sender and back, from echoed timestamps.
-    pub(crate) const fn echo_round_trip(&self) -> Option<Duration> {
+    pub(crate) const fn echo_round_trip(&self) -> &Smallest {
         self.echo.smallest()
     }
     /// From the point of the capture to the sender and back.
