@@ -31,6 +31,14 @@ impl WindowEdges {
         }
     }
 
+    /// The receiver has taken back what it permitted after this byte, and closes its window (RFC
+    /// 9293, section 3.8.6: it should not).
+    pub(super) fn close(&mut self, offset: u64) {
+        while self.edges.back().is_some_and(|last| last.offset > offset) {
+            self.edges.pop_back();
+        }
+    }
+
     /// Time of the first acknowledgement that permits data until this byte. Later calls have later
     /// bytes.
     pub(super) fn permitted_at(&mut self, end: u64) -> Option<Instant> {
@@ -56,5 +64,14 @@ mod tests {
         // A smaller edge does not take back what was permitted.
         assert_eq!(edges.permitted_at(2_001), Some(Instant::from_nanos(4)));
         assert_eq!(edges.permitted_at(3_001), None);
+    }
+
+    #[test]
+    fn a_window_that_was_closed_permits_nothing_until_it_opens() {
+        let mut edges = WindowEdges::default();
+        edges.advertise(Instant::from_nanos(1), 5_000);
+        edges.close(2_000);
+        edges.advertise(Instant::from_nanos(9), 4_000);
+        assert_eq!(edges.permitted_at(3_000), Some(Instant::from_nanos(9)));
     }
 }

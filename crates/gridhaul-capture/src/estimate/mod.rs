@@ -70,8 +70,9 @@ pub(crate) struct Basis<'a> {
     pub(crate) sides: Option<[Duration; 2]>,
     /// From the point of the capture to the sender and back, from echoed timestamps.
     pub(crate) echo: &'a Smallest,
-    /// Acknowledged bytes of new data, and the time from the first data to the last acknowledgement.
+    /// Acknowledged bytes of new data.
     pub(crate) acknowledged: u64,
+    /// From the first data to the last acknowledgement.
     pub(crate) delivery: Duration,
     /// Packets with data and their bytes on the link, with retransmissions.
     pub(crate) packets: u64,

@@ -91,7 +91,7 @@ mod tests {
     fn found(echo_us: Option<u64>, pairs: u64) -> Option<Estimate> {
         let (mut samples, mut at) = (LinkSamples::default(), Instant::ZERO);
         for number in 0..100 {
-            at = at + Duration::from_micros(if number < pairs { 600 } else { 11_000 });
+            at += Duration::from_micros(if number < pairs { 600 } else { 11_000 });
             samples.add_arrival(at, 1_500, false, Duration::from_millis(100));
         }
         let mut echo = Smallest::default();

@@ -1,5 +1,6 @@
 //! The limit of a connection, from the shares of its time.
 
+use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
 use super::{ConnectionExplanation, Position};
@@ -126,6 +127,13 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
             percent(utilisation)
         ));
     }
+    if limit == Limit::Loss && facts.counters.lost_packets == 0 {
+        return Some(
+            "the sender repaired losses, but no packet was lost: packets arrived late or out of \
+             order"
+                .to_owned(),
+        );
+    }
     // A tail loss before the point of the capture looks like a pause of the application.
     let may_be_loss = matches!(facts.position, Position::Receiver)
         && limit == Limit::Application
@@ -135,6 +143,16 @@ fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Opti
         return Some(
             "pauses may be timeouts, since losses before the receiver do not show".to_owned(),
         );
+    }
+    let pauses = account.part(Limit::Application).time.saturating_sub(account.doubtful_pauses);
+    let may_be_link = account.doubtful_pauses > Duration::ZERO
+        && pauses.as_secs_f64() < NAMED * account.total.as_secs_f64();
+    if facts.position == Position::Receiver && limit == Limit::Application && may_be_link {
+        return Some(format!(
+            "pauses of {} may be those of the link, since data that had arrived was retransmitted \
+             after them",
+            seconds(account.doubtful_pauses.as_secs_f64())
+        ));
     }
     None
 }

@@ -35,7 +35,6 @@ impl ConnectionExplanation {
         let sides = trips.map(|trips| if sender == 0 { trips } else { [trips[1], trips[0]] });
         let position = Position::new(sides);
         let traffic = direction.traffic();
-        let delivery = traffic.first.zip(traffic.last_acked).map(|(first, last)| last.since(first));
         let link = LinkEstimate::new(&Basis {
             samples: direction.link(),
             round_trips: direction.round_trips(),
@@ -43,7 +42,7 @@ impl ConnectionExplanation {
             sides,
             echo: direction.echo_round_trip(),
             acknowledged: traffic.acknowledged,
-            delivery: delivery.unwrap_or_default(),
+            delivery: traffic.delivery(),
             packets: traffic.packets,
             bytes: traffic.bytes,
             losses: direction.losses(),
@@ -69,9 +68,7 @@ impl ConnectionExplanation {
             start_s: first.since(context.start).as_secs_f64(),
             duration_s: last.since(first).as_secs_f64(),
             transfer_s,
-            goodput_bit_per_s: delivery
-                .filter(|time| !time.is_zero() && traffic.acknowledged > 0)
-                .map(|time| traffic.acknowledged as f64 * 8.0 / time.as_secs_f64()),
+            goodput_bit_per_s: traffic.goodput_bit_per_s(),
             position,
             verdict: Verdict::undecided(String::new()),
             shares,

@@ -23,6 +23,9 @@ pub(crate) struct Account {
     /// New data that is short, and all new data.
     pub(crate) short: u64,
     pub(crate) new: u64,
+    /// Pauses of the application after full segments, before data that had arrived arrived again:
+    /// at the receiver, a link that was interrupted has them as well.
+    pub(crate) doubtful_pauses: Duration,
     /// Idle waits during which the peer sent data.
     pub(crate) answered: u64,
 }

@@ -8,13 +8,15 @@
 
 use gridhaul_scenario::units::Duration;
 
-use super::{Facts, Limit, Wait};
+use super::{Facts, Limit, Next, Wait};
 use crate::quantity::{percent, seconds};
 
 /// The wait ends when an acknowledgement makes space for the data that is sent then: before, the
-/// window was full.
+/// window was full. A receiver that closes its window after data was sent drops this data, so that
+/// its retransmissions are probes of the window.
 pub(super) fn claim(wait: &Wait, remaining: Duration) -> Duration {
-    if wait.is_permitted_by_window { remaining } else { Duration::ZERO }
+    let is_refused = matches!(wait.next, Next::Refused);
+    if wait.is_permitted_by_window || is_refused { remaining } else { Duration::ZERO }
 }
 
 pub(super) fn evidence(facts: &Facts<'_>) -> String {

@@ -48,4 +48,7 @@ pub(crate) enum Next {
     FastRetransmission,
     /// A retransmission that a timer caused.
     TimerRetransmission,
+    /// A retransmission of data that the receiver dropped, because it had closed its window after
+    /// the data was sent.
+    Refused,
 }

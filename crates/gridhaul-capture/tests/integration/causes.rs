@@ -257,3 +257,39 @@ fn at_least_28_of_30_limits_are_found_and_none_is_wrong() {
         undecided.join("\n")
     );
 }
+
+/// A transfer of 900 kB over a line with other keys in both directions, captured at a point.
+fn transfer(line: &str, point: &[&str]) -> ConnectionExplanation {
+    let parts = Parts {
+        duration: 10.0,
+        seed: 1,
+        forward: line.to_owned(),
+        reverse: line.to_owned(),
+        stack: "profile = 'linux'".to_owned(),
+        load: "{ transfer = { size = '900 kB' } }".to_owned(),
+        node: "{}",
+    };
+    connection(&simulate(&parts.scenario()), point)
+}
+
+#[test]
+fn packets_out_of_order_are_no_losses() {
+    let line = "rate = '10 Mbit/s', delay = '50 ms', queue = '1000 packets', \
+                reorder = { probability = '5 %', delay = '20 ms' }";
+    for point in [SENDER, RECEIVER, LINE] {
+        let found = transfer(line, point);
+        assert_eq!(found.counters.lost_packets, 0, "{}", found.details());
+        assert!(found.shares.of(Limit::Loss) < 0.2, "{}", found.details());
+        assert_ne!(found.verdict.limit, Some(Limit::Loss), "{}", found.details());
+    }
+}
+
+#[test]
+fn a_link_that_holds_packets_back_is_no_pause_of_the_application() {
+    let line = "rate = '5 Mbit/s', delay = '30 ms', queue = '200 packets', \
+                outage = [{ start = '1 s', length = '2 s', mode = 'hold' }]";
+    let found = transfer(line, RECEIVER);
+    assert!(found.shares.of(Limit::Application) > 0.5, "{}", found.details());
+    assert_eq!(found.verdict.limit, None, "{}", found.details());
+    assert!(found.verdict.evidence.contains("may be those of the link"), "{}", found.details());
+}

@@ -179,3 +179,40 @@ fn the_goodput_is_that_of_acknowledged_data() {
     assert_eq!(found.goodput_bit_per_s, Some(160_000.0), "{}", found.details());
     assert_eq!(found.counters.payload_byte, 60_000);
 }
+
+/// Twice, five segments fill the window, and the receiver closes it (RFC 9293, section 3.8.6). If
+/// it closes before the last one, it drops that, and its retransmissions are probes.
+#[test]
+fn a_window_that_is_closed_limits_a_connection_and_what_it_refuses_is_not_lost() {
+    for refused in [0, 1_000] {
+        let mut capture = Capture::new();
+        capture.syn(CLIENT, 1_000);
+        capture.wait(100_000);
+        capture.syn(SERVER, 1_000);
+        capture.segment(CLIENT, 60_000, 0);
+        for _ in 0..2 {
+            (0..5).for_each(|_| capture.segment(CLIENT, 60_000, 1_000));
+            capture.next[CLIENT] -= refused;
+            capture.wait(100_000);
+            capture.segment(SERVER, 0, 0);
+            for probe in 1..=3 {
+                capture.wait(probe * 400_000);
+                if refused > 0 {
+                    capture.segment(CLIENT, 60_000, 1_000);
+                    capture.next[CLIENT] -= 1_000;
+                }
+                capture.wait(100_000);
+                capture.segment(SERVER, 0, 0);
+            }
+            capture.wait(1_000_000);
+            capture.segment(SERVER, 5_000, 0);
+            capture.wait(100);
+        }
+        capture.segment(CLIENT, 60_000, 1_000);
+        let found = capture.explained();
+        let counters = &found.counters;
+        assert_eq!(found.verdict.limit, Some(Limit::ReceiveWindow), "{}", found.details());
+        assert_eq!((counters.lost_packets, counters.timeouts), (0, 0), "{}", found.details());
+        assert!(found.link.loss.is_none_or(|loss| loss.value == 0.0), "{}", found.details());
+    }
+}

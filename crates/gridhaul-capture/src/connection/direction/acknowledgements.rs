@@ -67,6 +67,10 @@ impl Direction {
             delayed: sample.and_then(|sample| sample.delayed()),
         };
         let mss = self.mss();
+        if is_zero && ack >= self.sender.unacknowledged {
+            self.edges.close(ack);
+            self.outstanding.refuse(ack);
+        }
         if let Some(edge) = acknowledgement.edge {
             self.edges.advertise(segment.at, edge);
         }
@@ -97,6 +101,10 @@ impl Direction {
                 at_or_before(second.0, first.0) && at_or_before(first.1, second.1)
             });
             self.traffic.unnecessary += u64::from(below || within);
+            // The sender notices that no packet was lost, and undoes the reduction of its window.
+            if (below || within) && self.retransmitted() <= self.traffic.unnecessary {
+                self.recovery_end = None;
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use gridhaul_core::tcp::Flags;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Direction, Previous};
+use super::{Direction, Pause, Previous};
 use crate::CapturedSegment;
 use crate::connection::outstanding::{Retransmitted, Transmission};
 use crate::limit::{Next, Wait};
@@ -141,12 +141,22 @@ impl Direction {
             }
         }
         self.traffic.retransmissions += 1;
+        if known.is_none_or(|sent| sent.captured) {
+            self.doubt_pause(at);
+        }
         let retransmitted = self.outstanding.retransmit(start, end, at);
+        let is_refused = retransmitted.is_some_and(|retransmitted| retransmitted.is_refused);
         let is_timer = retransmitted.is_none_or(|retransmitted| self.is_timer(at, retransmitted));
-        self.traffic.timeouts += u64::from(is_timer);
-        let next = if is_timer { Next::TimerRetransmission } else { Next::FastRetransmission };
+        self.traffic.timeouts += u64::from(is_timer && !is_refused);
+        let next = match (is_refused, is_timer) {
+            (true, _) => Next::Refused,
+            (false, true) => Next::TimerRetransmission,
+            (false, false) => Next::FastRetransmission,
+        };
         self.finish_wait(at, next, end);
-        self.recovery_end = Some(self.sender.next);
+        if !is_refused {
+            self.recovery_end = Some(self.sender.next);
+        }
         self.begin_wait(at, false);
         let next = self.sender.next;
         if end > next {
@@ -164,6 +174,14 @@ impl Direction {
             });
             self.traffic.payload += end - next;
             self.sender.next = end;
+        }
+    }
+
+    /// Data that has been captured before is captured again. At the receiver, packets that were
+    /// held back look like a pause of the application, and their retransmissions follow them.
+    fn doubt_pause(&mut self, at: Instant) {
+        if let Some(pause) = self.pause.take_if(|pause| at.since(pause.end) <= pause.length) {
+            self.account.doubtful_pauses += pause.length;
         }
     }
 
@@ -205,7 +223,7 @@ impl Direction {
         };
         let idle = if idle > reaction { idle } else { Duration::ZERO };
         let is_new = matches!(next, Next::New { .. });
-        self.account.add(&Wait {
+        let is_application = self.account.add(&Wait {
             length,
             idle,
             is_permitted_by_window: is_new
@@ -225,7 +243,11 @@ impl Direction {
             is_unprompted: is_at_sender
                 && since_ack > reaction
                 && length > round_trip.mul_f64(0.25).max(Duration::from_millis(1)),
-        })
+        });
+        if is_application && !previous.is_short {
+            self.pause = Some(Pause { end: at, length });
+        }
+        is_application
     }
 
     fn begin_wait(&mut self, at: Instant, is_short: bool) {

@@ -46,6 +46,8 @@ pub(crate) struct Direction {
     /// Time and payload of the last segment with data.
     last_data: Option<(Instant, u64)>,
     previous: Option<Previous>,
+    /// The last pause of the application after a full segment.
+    pause: Option<Pause>,
     previous_excess: Duration,
     /// End of the data that was outstanding when the last loss was noticed.
     recovery_end: Option<u64>,
@@ -66,6 +68,13 @@ pub(crate) struct Direction {
 struct Previous {
     at: Instant,
     is_short: bool,
+}
+
+/// A pause of the application.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    end: Instant,
+    length: Duration,
 }
 
 /// First offset of a stream, so that an earlier byte, such as that of a keep-alive, has one too.

@@ -1,6 +1,6 @@
 //! Counters of a direction.
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 /// Counters of a direction.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,6 +42,21 @@ pub(crate) struct Traffic {
 pub(crate) struct HopLimits {
     pub(crate) min: u8,
     pub(crate) max: u8,
+}
+
+impl Traffic {
+    /// From the first data to the last acknowledgement of new data.
+    pub(crate) fn delivery(&self) -> Duration {
+        let times = self.first.zip(self.last_acked);
+        times.map_or(Duration::ZERO, |(first, last)| last.since(first))
+    }
+
+    /// Mean rate of the acknowledged data in bit/s, until its last acknowledgement.
+    pub(crate) fn goodput_bit_per_s(&self) -> Option<f64> {
+        let time = self.delivery();
+        let is_known = !time.is_zero() && self.acknowledged > 0;
+        is_known.then(|| self.acknowledged as f64 * 8.0 / time.as_secs_f64())
+    }
 }
 
 impl Default for HopLimits {

@@ -49,8 +49,8 @@ impl Outstanding {
     /// Adds an acknowledged transmission to the samples of losses.
     pub(super) fn add_sample(&mut self, transmission: &Transmission, cumulative: &Cumulative) {
         let Transmission { packets, retransmissions, .. } = *transmission;
-        if retransmissions == 0 && !transmission.captured {
-            // The capture has missed it.
+        if transmission.is_refused || retransmissions == 0 && !transmission.captured {
+            // The receiver has dropped it, or the capture has missed it.
             self.samples.end_run();
             return;
         }

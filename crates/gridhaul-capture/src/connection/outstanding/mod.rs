@@ -28,6 +28,9 @@ pub(super) struct Transmission {
     pub(super) captured: bool,
     /// Whether the first transmission has been delivered, before it was retransmitted.
     pub(super) is_delivered: bool,
+    /// Whether the receiver has closed its window before this range: it drops the packets, which
+    /// are no losses of the network.
+    pub(super) is_refused: bool,
     /// Queueing delay of the first transmission, if it was measured.
     pub(super) queueing: Option<Duration>,
     /// Queueing delay that had been measured last at the latest retransmission.
@@ -53,6 +56,8 @@ const FOLLOWED: usize = 65_536;
 pub(super) struct Retransmitted {
     /// Time of the previous transmission, or at which the gap was noticed.
     pub(super) previous: Instant,
+    /// Whether the receiver has closed its window before this range.
+    pub(super) is_refused: bool,
 }
 
 /// Segments that an acknowledgement acknowledges.
@@ -93,10 +98,12 @@ impl Outstanding {
             if transmission.start >= end {
                 break;
             }
-            found = found.or(Some(Retransmitted { previous: transmission.at }));
-            let Transmission { packets, queueing_before, .. } = *transmission;
-            self.retransmitted += u64::from(packets);
-            if transmission.is_delivered {
+            let Transmission { packets, queueing_before, is_refused, .. } = *transmission;
+            found = found.or(Some(Retransmitted { previous: transmission.at, is_refused }));
+            self.retransmitted += if is_refused { 0 } else { u64::from(packets) };
+            if is_refused {
+                // Not a loss of the network.
+            } else if transmission.is_delivered {
                 self.samples.add_spurious(packets);
             } else if transmission.retransmissions > 0 {
                 // The retransmission before was lost.
@@ -109,6 +116,12 @@ impl Outstanding {
             transmission.queueing_before = self.samples.latest();
         }
         found
+    }
+
+    /// The receiver closes its window before this byte, although later ones were sent.
+    pub(super) fn refuse(&mut self, byte: u64) {
+        let first = self.queue.partition_point(|transmission| transmission.end <= byte);
+        self.queue.iter_mut().skip(first).for_each(|transmission| transmission.is_refused = true);
     }
 
     /// A packet of a gap that arrives late, and was not lost.
@@ -159,7 +172,7 @@ impl Outstanding {
         {
             self.queue.pop_front();
             self.add_sample(&front, cumulative);
-            let clean = front.retransmissions == 0 && front.captured;
+            let clean = front.retransmissions == 0 && front.captured && !front.is_refused;
             let payload = front.end - front.start;
             let sum = acknowledged.get_or_insert(Acknowledged {
                 newest: front,
