@@ -39,7 +39,11 @@ pub(crate) struct RateSamples {
 struct BusyPeriod {
     start: Instant,
     end: Instant,
+    /// Bytes of its first packet, and of its last one.
+    size: u32,
     bytes: u64,
+    /// Bytes since the end, of packets of other sizes.
+    pending: u64,
     acknowledgements: u32,
 }
 
@@ -48,6 +52,8 @@ struct BusyPeriod {
 pub(crate) struct Delivered {
     /// Bytes on the link.
     pub(crate) bytes: u64,
+    /// Of these, the bytes of the newest packet.
+    pub(crate) newest_bytes: u32,
     /// Time at which the newest segment was sent.
     pub(crate) newest_sent: Instant,
     /// Its time above the smallest round trip.
@@ -75,7 +81,8 @@ impl LinkSamples {
     /// The bottleneck is busy between two acknowledgements if it stretches a burst, whose segments
     /// were sent in less than half of the time in which they are acknowledged, or if the queue is
     /// longer than that time before and after. `single`: the receiver may have delayed the
-    /// acknowledgement.
+    /// acknowledgement. Times count between packets of one size: links behind the bottleneck, which
+    /// receive a packet before they forward it, are slower for a larger one.
     pub(crate) fn add_acknowledged(&mut self, at: Instant, delivered: &Delivered, single: bool) {
         let previous = self.last_acknowledged.replace((at, *delivered));
         let busy_since = previous.filter(|(previous, before)| {
@@ -85,23 +92,26 @@ impl LinkSamples {
             let is_queued = delivered.excess.min(before.excess) >= time.mul_f64(1.5);
             !time.is_zero() && (is_burst || is_queued)
         });
-        let Some((previous, _)) = busy_since else {
+        let Some((previous, before)) = busy_since else {
             self.finish_busy_period();
             return;
         };
         let time = at.since(previous);
-        self.single.add(delivered.bytes, time);
         self.busy_bytes += delivered.bytes;
         self.busy_time += time;
-        let busy = self.busy.get_or_insert(BusyPeriod {
-            start: previous,
-            end: previous,
-            bytes: 0,
-            acknowledgements: 0,
-        });
-        busy.end = at;
-        busy.bytes += delivered.bytes;
-        busy.acknowledgements += 1;
+        let is_of_one_size = delivered.newest_bytes == before.newest_bytes;
+        if is_of_one_size {
+            self.single.add(delivered.bytes, time);
+        }
+        let busy = self.busy.get_or_insert(BusyPeriod::new(previous, before.newest_bytes));
+        busy.pending += delivered.bytes;
+        if delivered.newest_bytes == busy.size {
+            busy.end = at;
+            busy.bytes += std::mem::take(&mut busy.pending);
+            busy.acknowledgements += 1;
+        } else if busy.acknowledgements == 0 {
+            *busy = BusyPeriod::new(at, delivered.newest_bytes);
+        }
         if busy.acknowledgements == ACKNOWLEDGEMENTS {
             self.finish_busy_period();
         }
@@ -168,6 +178,12 @@ impl LinkSamples {
     }
     pub(crate) const fn queueing(&self) -> &DelayHistogram {
         &self.queueing
+    }
+}
+
+impl BusyPeriod {
+    const fn new(start: Instant, size: u32) -> Self {
+        Self { start, end: start, size, bytes: 0, pending: 0, acknowledgements: 0 }
     }
 }
 

@@ -66,7 +66,8 @@ pub struct ConnectionExplanation {
     pub duration_s: f64,
     /// From the first to the last transmission of data in s: the time that the shares divide.
     pub transfer_s: f64,
-    /// Mean rate of the acknowledged data until its last acknowledgement.
+    /// Mean rate of the acknowledged data until the last transmission, or the last acknowledgement
+    /// of new data.
     pub goodput_bit_per_s: Option<f64>,
     /// Where the capture was taken.
     pub position: Position,

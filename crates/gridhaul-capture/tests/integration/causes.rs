@@ -278,6 +278,7 @@ fn packets_out_of_order_are_no_losses() {
                 reorder = { probability = '5 %', delay = '20 ms' }";
     for point in [SENDER, RECEIVER, LINE] {
         let found = transfer(line, point);
+        assert_eq!(found.counters.payload_byte, 900_000, "{}", found.details());
         assert_eq!(found.counters.lost_packets, 0, "{}", found.details());
         assert!(found.shares.of(Limit::Loss) < 0.2, "{}", found.details());
         assert_ne!(found.verdict.limit, Some(Limit::Loss), "{}", found.details());
@@ -292,4 +293,35 @@ fn a_link_that_holds_packets_back_is_no_pause_of_the_application() {
     assert!(found.shares.of(Limit::Application) > 0.5, "{}", found.details());
     assert_eq!(found.verdict.limit, None, "{}", found.details());
     assert!(found.verdict.evidence.contains("may be those of the link"), "{}", found.details());
+}
+
+#[test]
+fn data_that_fills_gaps_is_data_and_part_of_its_message() {
+    let line = "rate = '10 Mbit/s', delay = '20 ms', loss = { bernoulli = '2 %' }";
+    let found = transfer(line, RECEIVER);
+    let messages: u64 = found.messages[0].iter().map(|message| message.bytes).sum();
+    assert!(found.counters.lost_packets > 5, "{}", found.details());
+    assert_eq!((found.counters.payload_byte, messages), (900_000, 900_000), "{}", found.details());
+}
+
+/// The last segment of each message is short, and follows a full one over the last link sooner than
+/// it leaves the bottleneck.
+#[test]
+fn a_short_segment_after_a_full_one_does_not_show_the_rate() {
+    let line = "rate = '10 Mbit/s', delay = '30 ms'";
+    for size in ["3 kB", "12 kB", "16 kB"] {
+        let parts = Parts {
+            duration: 10.0,
+            seed: 1,
+            forward: line.to_owned(),
+            reverse: line.to_owned(),
+            stack: "profile = 'linux'".to_owned(),
+            load: format!("{{ periodic = {{ size = '{size}', every = '150 ms' }} }}"),
+            node: "{}",
+        };
+        let found = connection(&simulate(&parts.scenario()), SENDER);
+        let rate = found.link.rate_bit_per_s;
+        let is_right = rate.is_none_or(|rate| rate.interval.contains(1e7));
+        assert!(is_right, "{size}: {}", found.details());
+    }
 }

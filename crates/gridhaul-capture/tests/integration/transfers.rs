@@ -216,3 +216,28 @@ fn a_window_that_is_closed_limits_a_connection_and_what_it_refuses_is_not_lost()
         assert!(found.link.loss.is_none_or(|loss| loss.value == 0.0), "{}", found.details());
     }
 }
+
+/// The peer is gone: data is retransmitted for 9 s.
+#[test]
+fn the_goodput_includes_the_time_of_retransmissions_in_vain() {
+    let mut capture = Capture::new();
+    capture.syn(CLIENT, 1_460);
+    capture.wait(50_000);
+    capture.syn(SERVER, 1_460);
+    capture.segment(CLIENT, 60_000, 0);
+    for _ in 0..20 {
+        capture.segment(CLIENT, 60_000, 1_000);
+        capture.wait(50_000);
+        capture.segment(SERVER, 60_000, 0);
+    }
+    capture.segment(CLIENT, 60_000, 1_000);
+    for _ in 0..3 {
+        capture.wait(3_000_000);
+        capture.next[CLIENT] -= 1_000;
+        capture.segment(CLIENT, 60_000, 1_000);
+    }
+    let found = capture.explained();
+    // 20,000 B in 10 s.
+    assert_eq!(found.goodput_bit_per_s, Some(16_000.0), "{}", found.details());
+    assert_eq!(found.verdict.limit, Some(Limit::Timeout), "{}", found.details());
+}

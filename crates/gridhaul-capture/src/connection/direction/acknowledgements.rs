@@ -138,6 +138,7 @@ impl Direction {
         };
         self.traffic.last_acked = Some(at);
         self.traffic.acknowledged += acknowledged.payload;
+        self.traffic.missing += acknowledged.missing;
         self.add_progress(at, ack);
         let newest = acknowledged.newest;
         if !acknowledged.clean {
@@ -150,7 +151,12 @@ impl Direction {
         let bytes = newest.bytes / newest.packets;
         let mut excess = self.round_trips.add(time, bytes, is_full);
         let is_prompt = self.is_prompt(single);
-        let delivered = Delivered { bytes: acknowledged.bytes, newest_sent: newest.at, excess };
+        let delivered = Delivered {
+            bytes: acknowledged.bytes,
+            newest_bytes: bytes,
+            newest_sent: newest.at,
+            excess,
+        };
         if is_prompt {
             self.round_trips.first.add_round_trip(newest.end, time);
             self.link.add_acknowledged(at, &delivered, single);

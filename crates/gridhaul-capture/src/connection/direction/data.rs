@@ -130,6 +130,11 @@ impl Direction {
         let Sent { start, end, at, bytes, .. } = sent;
         self.round_trips.first.end_at(start);
         self.link.add_arrival(at, bytes, true, self.round_trip());
+        let uncaptured = self.outstanding.uncaptured(start, end);
+        if uncaptured > 0 {
+            self.traffic.payload += uncaptured;
+            self.messages.add(at, uncaptured, false);
+        }
         let known = self.outstanding.at(start).copied();
         if let Some(gap) = known.filter(|gap| !gap.captured && start >= gap.start) {
             // A retransmission arrives a round trip after the gap, and a reordered packet sooner.
@@ -173,6 +178,7 @@ impl Direction {
                 ..Transmission::default()
             });
             self.traffic.payload += end - next;
+            self.messages.add(at, end - next, false);
             self.sender.next = end;
         }
     }

@@ -51,11 +51,13 @@ impl Traffic {
         times.map_or(Duration::ZERO, |(first, last)| last.since(first))
     }
 
-    /// Mean rate of the acknowledged data in bit/s, until its last acknowledgement.
+    /// Mean rate of the acknowledged data in bit/s, until its last acknowledgement or the last
+    /// transmission: data that is retransmitted in vain takes its time.
     pub(crate) fn goodput_bit_per_s(&self) -> Option<f64> {
-        let time = self.delivery();
-        let is_known = !time.is_zero() && self.acknowledged > 0;
-        is_known.then(|| self.acknowledged as f64 * 8.0 / time.as_secs_f64())
+        let last = self.last.max(self.last_acked);
+        let times = self.first.zip(last).filter(|_| self.acknowledged > 0);
+        let time = times.map(|(first, last)| last.since(first)).filter(|time| !time.is_zero())?;
+        Some(self.acknowledged as f64 * 8.0 / time.as_secs_f64())
     }
 }
 

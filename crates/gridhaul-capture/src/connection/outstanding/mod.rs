@@ -68,6 +68,8 @@ pub(super) struct Acknowledged {
     pub(super) bytes: u64,
     /// Whether none of the segments was retransmitted or is missing in the capture.
     pub(super) clean: bool,
+    /// Bytes that are missing in the capture.
+    pub(super) missing: u64,
 }
 
 impl Outstanding {
@@ -116,6 +118,14 @@ impl Outstanding {
             transmission.queueing_before = self.samples.latest();
         }
         found
+    }
+
+    /// Bytes of a range that have not been captured, as they are in a gap.
+    pub(super) fn uncaptured(&self, start: u64, end: u64) -> u64 {
+        let first = self.queue.partition_point(|transmission| transmission.end <= start);
+        let range = self.queue.iter().skip(first).take_while(|gap| gap.start < end);
+        let gaps = range.filter(|transmission| !transmission.captured);
+        gaps.map(|gap| gap.end.min(end) - gap.start.max(start)).sum()
     }
 
     /// The receiver closes its window before this byte, although later ones were sent.
@@ -179,11 +189,13 @@ impl Outstanding {
                 payload: 0,
                 bytes: 0,
                 clean: true,
+                missing: 0,
             });
             sum.newest = front;
             sum.payload += payload;
             sum.bytes += u64::from(front.bytes);
             sum.clean &= clean;
+            sum.missing += if front.captured { 0 } else { payload };
         }
         acknowledged
     }
