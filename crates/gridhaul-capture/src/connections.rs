@@ -174,6 +174,7 @@ impl Table {
             segments: self.segments,
             other_packets: skipped.other,
             cut_packets: skipped.cut,
+            untimed_packets: skipped.untimed,
             is_interrupted,
         }
     }

@@ -29,4 +29,7 @@ impl CaptureError {
     /// The remedy for a damaged file.
     pub(crate) const DAMAGED: &'static str =
         "capture again, or repair the file with `pcapfix` or `editcap`";
+    /// The remedy for times in a unit whose number in a second exceeds 64 bits.
+    pub(crate) const UNIT: &'static str =
+        "write the file in another unit, such as with `editcap -F nsecpcap FILE NEW`";
 }

@@ -35,6 +35,8 @@ pub struct Explanation {
     pub other_packets: u64,
     /// Packets whose captured bytes end before the TCP header does.
     pub cut_packets: u64,
+    /// Packets without a time, which are not part of any connection.
+    pub untimed_packets: u64,
     /// Whether reading ended before the end of the files.
     pub is_interrupted: bool,
 }

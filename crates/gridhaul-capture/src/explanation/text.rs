@@ -36,7 +36,14 @@ impl Explanation {
                 self.cut_packets
             )
         });
-        cut.into_iter().collect()
+        let untimed = (self.untimed_packets > 0).then(|| {
+            format!(
+                "{} packets have no time (simple packet blocks) and are left out: capture with \
+                 times, as `tcpdump` and `dumpcap` do",
+                self.untimed_packets
+            )
+        });
+        cut.into_iter().chain(untimed).collect()
     }
 }
 

@@ -202,9 +202,7 @@ fn handle_block(
             (interface, units, record.data, record.origlen)
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
-            let units = description.ts_resolution().filter(|units| *units > 0);
-            let unknown = || ("an unknown unit of times".to_owned(), CaptureError::DAMAGED);
-            let units = units.ok_or_else(unknown)?;
+            let units = units_in_a_second(description.if_tsresol)?;
             let interface = description.if_name().and_then(Result::ok);
             let source = source(interface, interfaces.len());
             interfaces.push(Interface {
@@ -223,8 +221,12 @@ fn handle_block(
             let data = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
             (interface, units, data, packet.origlen)
         }
-        // A simple packet block has no time, without which nothing can be said about a connection;
-        // statistics, names and secrets are not used.
+        // Without a time, nothing can be said about a connection.
+        PcapBlockOwned::NG(Block::SimplePacket(_)) => {
+            skipped.untimed += 1;
+            return Ok(Step::Skipped);
+        }
+        // Statistics, names and secrets are not used.
         PcapBlockOwned::NG(_) => return Ok(Step::Skipped),
     };
     debug_assert!(interface.snapshot == 0 || data.len() <= BLOCK_MAX);
@@ -247,6 +249,15 @@ fn handle_block(
             ));
         }
     })
+}
+
+/// Units of times in a second: a negative power of ten, or of two with the highest bit
+/// (draft-ietf-opsawg-pcapng, section 4.2, if_tsresol).
+fn units_in_a_second(resolution: u8) -> Result<u64, (String, &'static str)> {
+    let base = if resolution & 0x80 == 0 { 10_u64 } else { 2 };
+    let exponent = u32::from(resolution & 0x7f);
+    let too_many = || (format!("times in units of {base}^-{exponent} s"), CaptureError::UNIT);
+    base.checked_pow(exponent).ok_or_else(too_many)
 }
 
 fn wrong_format(first: &[u8]) -> String {

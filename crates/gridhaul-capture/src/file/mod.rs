@@ -37,6 +37,8 @@ pub(crate) struct Skipped {
     pub(crate) other: u64,
     /// Packets whose captured bytes end before the TCP header does.
     pub(crate) cut: u64,
+    /// Packets without a time (simple packet blocks of pcapng).
+    pub(crate) untimed: u64,
 }
 
 /// A file, and the segment that is read next.

@@ -136,6 +136,60 @@ fn a_truncated_packet_has_the_length_that_its_header_states() {
     assert!(explanation.text().contains("tcpdump -s 128"), "{}", explanation.text());
 }
 
+/// A file of pcapng with one interface of IP packets, whose times have this unit, and blocks.
+fn pcapng(resolution: u8, blocks: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let section = (0x0a0d_0d0a, words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    let unit = u32::from(resolution);
+    let interface = (1, words(&[101, 262_144, 9 | 1 << 16, unit, 0]));
+    let mut file = Vec::new();
+    for (kind, body) in [section, interface].iter().chain(blocks) {
+        let padded = body.len().next_multiple_of(4);
+        let length = (12 + padded as u32).to_le_bytes();
+        file.extend([&kind.to_le_bytes()[..], &length, body].concat());
+        file.resize(file.len() + padded - body.len(), 0);
+        file.extend(length);
+    }
+    file
+}
+
+/// An enhanced packet block.
+fn enhanced(units: u64, packet: &[u8]) -> (u32, Vec<u8>) {
+    let length = packet.len() as u32;
+    let words = [0, (units >> 32) as u32, units as u32, length, length].map(u32::to_le_bytes);
+    (6, [words.as_flattened(), packet].concat())
+}
+
+#[test]
+fn times_of_pcapng_have_units_of_powers_of_ten_and_two() {
+    let [syn, _] = packets(4);
+    for (resolution, units) in [(0, 3), (3, 3_000), (6, 3_000_000), (9, 3_000_000_000)] {
+        let segments = read(vec![pcapng(resolution, &[enhanced(units, &syn)])]).unwrap();
+        assert_eq!(segments[0].at.as_nanos(), 3_000_000_000, "10^-{resolution} s");
+    }
+    for power in [0, 10, 20, 30, 63] {
+        let units = (1_u64 << power) + (1 << power) / 2;
+        let segments = read(vec![pcapng(0x80 | power, &[enhanced(units, &syn)])]).unwrap();
+        let nanos = if power == 0 { 1_000_000_000 } else { 1_500_000_000 };
+        assert_eq!(segments[0].at.as_nanos(), nanos, "2^-{power} s");
+    }
+    for (resolution, unit) in [(20, "10^-20 s"), (0x80 | 70, "2^-70 s")] {
+        let error = read(vec![pcapng(resolution, &[enhanced(1, &syn)])]).unwrap_err();
+        assert!(error.message.contains(unit) && error.help.contains("unit"), "{error}");
+    }
+}
+
+#[test]
+fn packets_without_a_time_are_counted_in_a_note() {
+    let [syn, _] = packets(4);
+    let simple = (3, [&(syn.len() as u32).to_le_bytes()[..], &syn].concat());
+    let file = pcapng(6, &[simple.clone(), simple]);
+    let file = CaptureFile::new("simple.pcapng", Cursor::new(file));
+    let explanation = explain(vec![file], &mut |_| true).unwrap();
+    assert_eq!((explanation.segments, explanation.untimed_packets), (0, 2));
+    assert!(explanation.text().contains("2 packets have no time"), "{}", explanation.text());
+}
+
 #[test]
 fn padding_of_ethernet_is_not_payload() {
     let [syn, _] = packets(4);
