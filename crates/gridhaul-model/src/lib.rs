@@ -13,6 +13,7 @@ pub mod fixed_point;
 mod meters;
 mod model;
 mod model_rules;
+mod nagle;
 mod points;
 pub mod queue;
 mod root_finding;

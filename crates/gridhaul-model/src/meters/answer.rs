@@ -5,10 +5,12 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::delay::{message, share_beyond_timeout};
 use super::layout::{FlowEntry, Layout, LinkEntry, MessageInterval, Sizes, Upstream};
+use super::parameters::independent_loss;
 use super::{small_buffer, upstream_delay};
 use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
+use crate::nagle;
 use crate::points::PointAnswer;
 
 /// The answer about a point, from its solution. `timers` has an elimination plan for each flow.
@@ -161,6 +163,9 @@ fn links(
     solution: &Solution,
     buffers: usize,
 ) -> Vec<Row> {
+    let losses: Vec<f64> = std::iter::repeat_n(0.0, buffers)
+        .chain(places.iter().map(|place| independent_loss(place.hop.direction(scenario))))
+        .collect();
     let queues = solution.resources.iter().zip(&network.resources).enumerate().skip(buffers);
     let row =
         |(place, (index, (response, resource))): (&LinkEntry, (usize, (&Response, &Resource)))| {
@@ -170,7 +175,7 @@ fn links(
             let metrics = [
                 (Metric::LinkThroughput, busy * resource.rate * place.count as f64),
                 (Metric::Utilisation, busy),
-                (Metric::LossRatio, lost(network, solution, index)),
+                (Metric::LossRatio, lost(network, solution, &losses, index)),
                 // Little's law.
                 (Metric::QueueMean, busy * response.wait / response.service),
             ];
@@ -179,24 +184,31 @@ fn links(
     places.iter().zip(queues).map(row).collect()
 }
 
-/// Share of the packets offered to a queue that it drops.
+/// Share of the packets offered to a link that its queue drops or that are lost on it. `losses` has
+/// the loss on the link of each queue.
 ///
-/// The loss of a class is attributed to its queues in proportion to the logarithms of their
+/// The loss of a class is attributed to its links in proportion to the logarithms of their
 /// delivery probabilities.
-fn lost(network: &Network, solution: &Solution, queue: usize) -> f64 {
+fn lost(network: &Network, solution: &Solution, losses: &[f64], queue: usize) -> f64 {
     let (mut offered, mut passing) = (0.0, 0.0);
     for (class, stream) in network.classes.iter().zip(&solution.classes) {
         if !class.path.contains(&queue) {
             continue;
         }
-        let part = |index: &usize| (-solution.resources[*index].loss).ln_1p();
+        let part =
+            |index: &usize| (-solution.resources[*index].loss).ln_1p() + (-losses[*index]).ln_1p();
         let before = class.path.iter().take_while(|&&index| index != queue).map(part).sum::<f64>();
-        let all: f64 = class.path.iter().map(part).sum::<f64>() + (-class.independent_loss).ln_1p();
-        let share = |part: f64| if all < 0.0 { part / all } else { 0.0 };
+        let all: f64 = class.path.iter().map(part).sum::<f64>();
         let kept = 1.0 - stream.loss;
-        let reaching = class.senders * stream.sent.rates.offered * kept.powf(share(before));
+        let delivered = |part: f64| match all {
+            _ if part >= 0.0 => 1.0,
+            // A link that delivers nothing.
+            f64::NEG_INFINITY => part.exp(),
+            _ => kept.powf(part / all),
+        };
+        let reaching = class.senders * stream.sent.rates.offered * delivered(before);
         offered += reaching;
-        passing += reaching * kept.powf(share(part(&queue)));
+        passing += reaching * delivered(part(&queue));
     }
     if offered > 0.0 { 1.0 - passing / offered } else { 0.0 }
 }
@@ -209,17 +221,12 @@ fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> 
 
 /// Share of the messages whose last segment waits, because an earlier message is unacknowledged.
 fn delayed_by_nagle(place: &FlowEntry, stream: &Stream) -> f64 {
-    let segments = f64::from(place.sizes.segments);
-    let per_second = stream.sent.rates.fresh / segments;
-    let outstanding_s = place.message.nagle_s(stream.rtt);
-    match place.message_interval {
-        MessageInterval::Fixed => f64::from(u8::from(per_second * outstanding_s >= 1.0)),
-        MessageInterval::Random => -(-per_second * outstanding_s).exp_m1(),
-    }
+    let per_second = stream.sent.rates.fresh / f64::from(place.sizes.segments);
+    let is_random = place.message_interval == MessageInterval::Random;
+    nagle::delayed_share(per_second, place.message.nagle_s(stream.rtt), is_random)
 }
 
-/// Share of round trips longer than the retransmission timeout, or of messages that Nagle's
-/// algorithm delays, from which a warning is given.
+/// Share of round trips longer than the retransmission timeout from which a warning is given.
 const SPURIOUS: f64 = 0.02;
 
 fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
@@ -269,17 +276,10 @@ fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
                 ),
             );
         }
-        let delayed = delayed_by_nagle(place, stream);
-        if layout.network.rules == ModelRules::Refined && delayed > SPURIOUS {
-            warn(
-                format!("flow.{}", place.name),
-                format!(
-                    "{:.0} % of the messages follow an earlier one within a round trip, so that \
-                        Nagle's algorithm delays their last segment: the equations exclude this, \
-                        and delays are too short; set `nagle` to false, or use backend `sim`",
-                    delayed * 100.0
-                ),
-            );
+        if layout.network.rules == ModelRules::Refined
+            && let Some(message) = nagle::warning(delayed_by_nagle(place, stream))
+        {
+            warn(format!("flow.{}", place.name), message);
         }
         if stream.sent.backlog {
             warn(

@@ -4,6 +4,7 @@
 mod backpressure;
 mod case;
 mod design;
+mod link_loss;
 mod start_keys;
 mod threads;
 
