@@ -10,6 +10,7 @@ use super::exchange::Transmissions;
 use super::queues::{FlowLoad, LinkQueue, Network};
 use super::unsupported;
 use crate::model_rules::ModelRules;
+use crate::nagle;
 use crate::points::answer_points;
 
 /// Answers all points.
@@ -40,6 +41,14 @@ fn add(answer: &mut Answer, point: &ScenarioPoint, network: &Network) {
                            of the saturated link, and delays grow without bound";
             let about = format!("flow.{}", flow.name);
             answer.warnings.push(Warning { about, message: message.to_owned() });
+        } else if network.occupation(flow) >= 1.0 {
+            let message = format!(
+                "the connection of a message takes {:.1} s, longer than the time between the \
+                 messages of a device, which opens one connection after another: the goodput is \
+                 that of these connections, and delays grow without bound",
+                network.occupied_s(flow)
+            );
+            answer.warnings.push(Warning { about: format!("flow.{}", flow.name), message });
         }
     }
     answer.warnings.extend(network.flows.iter().flat_map(|flow| warnings(network, flow)));
@@ -64,6 +73,9 @@ fn add(answer: &mut Answer, point: &ScenarioPoint, network: &Network) {
     });
 }
 
+/// Utilisation of a link from which a warning is given.
+const USED_MAX: f64 = 0.7;
+
 /// Warnings about what the rounds of a connection exclude.
 fn warnings(network: &Network, flow: &FlowLoad) -> Vec<Warning> {
     let exchange = &flow.exchange;
@@ -73,7 +85,8 @@ fn warnings(network: &Network, flow: &FlowLoad) -> Vec<Warning> {
         messages.push(
             "the handshake takes longer than `rto_initial`, so that each SYN is retransmitted, and \
              the connection may begin with a window of one segment: the equations exclude this; \
-             enlarge `rto_initial`, or use backend `sim`",
+             enlarge `rto_initial`, or use backend `sim`"
+                .to_owned(),
         );
     }
     let mut flights = exchange.opened.flights.iter().chain(&exchange.plain.flights);
@@ -81,20 +94,32 @@ fn warnings(network: &Network, flow: &FlowLoad) -> Vec<Warning> {
     if has_rounds && flow.windows.delays_acknowledgements() {
         messages.push(
             "a message takes several round trips, in which the receiver may delay the \
-             acknowledgement of the last segment: the equations exclude this; use backend `sim`",
+             acknowledgement of the last segment: the equations exclude this; use backend `sim`"
+                .to_owned(),
         );
     }
-    let warning = |message: &str| Warning {
-        about: format!("flow.{}", flow.name),
-        message: message.to_owned(),
-    };
+    let used = network.utilisation(flow);
+    if (USED_MAX..1.0).contains(&used) {
+        messages.push(format!(
+            "a link is used for {:.0} % of the time: packets of the same message meet in its \
+             queues, which the equations exclude, and delays can be a tenth too short; use backend \
+             `sim`",
+            used * 100.0
+        ));
+    }
+    messages.extend(nagle::warning(network.delayed_by_nagle(flow)));
+    let warning = |message| Warning { about: format!("flow.{}", flow.name), message };
     messages.into_iter().map(warning).collect()
 }
 
 fn flow_row(scenario: &Scenario, network: &Network, flow: &FlowLoad) -> Row {
     let exchange = &flow.exchange;
-    // A saturated link carries what fits.
-    let carried = 1.0 / network.utilisation(flow).max(1.0);
+    // A saturated link carries what fits, and a device what its connections do.
+    let used = match network.utilisation(flow) {
+        used if used < 1.0 => network.occupation(flow),
+        used => used,
+    };
+    let carried = 1.0 / used.max(1.0);
     let per_s = flow.messages_per_s * flow.connections as f64;
     let times = |packets: &Transmissions| -> Vec<f64> {
         packets.flights.iter().map(|flight| network.flight_s(flow, flight)).collect()
@@ -102,8 +127,9 @@ fn flow_row(scenario: &Scenario, network: &Network, flow: &FlowLoad) -> Row {
     let opened_s = times(&exchange.opened);
     let connect_s: f64 = opened_s.iter().take(exchange.flights_to_connect).sum();
     let plain_s: f64 = times(&exchange.plain).iter().sum();
-    let delay_s =
-        exchange.opening * opened_s.iter().sum::<f64>() + (1.0 - exchange.opening) * plain_s;
+    let delay_s = network.wait_at_device_s(flow)
+        + exchange.opening * opened_s.iter().sum::<f64>()
+        + (1.0 - exchange.opening) * plain_s;
     let messages = per_s * scenario.duration.saturating_sub(scenario.warmup).as_secs_f64();
     let opened = per_s * scenario.duration.as_secs_f64() * exchange.opening;
     let mut metrics = vec![

@@ -2,11 +2,13 @@
 //! the times of connections and messages.
 //!
 //! Assumptions, which `docs/limitations/connections.md` lists: no packet is lost; the first data of
-//! a connection are acknowledged at once, and later data with the answer; packets arrive at each
-//! queue at random, independent of each other (M/G/1); every transmission of an exchange waits for
-//! the mean time of its queues.
+//! a connection are acknowledged at once, and later data with the answer; the packets of a round
+//! arrive at each queue together, at random times (M/G/1 with batches); every transmission of an
+//! exchange waits for the mean time of its queues, and a message for the earlier connection of its
+//! device.
 
 mod answer;
+mod device;
 mod exchange;
 mod queues;
 mod rounds;

@@ -2,7 +2,7 @@
 
 use gridhaul_core::load::ConnectionRules;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Diagnostic, Directions, Hop, Load, Scenario};
+use gridhaul_scenario::scenario::{ConnectionPolicy, Diagnostic, Directions, Hop, Load, Scenario};
 
 use super::exchange::{Exchange, opening_share};
 use super::rounds::Windows;
@@ -14,10 +14,13 @@ pub(super) struct LinkQueue {
     pub count: u64,
     pub bits_per_s: f64,
     delay_s: f64,
-    /// Packets per second on each, and the sums of their transmission times and the squares.
+    /// Packets per second on each, and the sum of their transmission times.
     packets_per_s: f64,
     pub utilisation: f64,
+    /// Sum of the squares of the transmission times of the batches of each second.
     second_moment: f64,
+    /// Packets that wait for others of their own batch, in the mean.
+    waiting_in_batch: f64,
 }
 
 /// A flow and the packets of its messages.
@@ -27,6 +30,11 @@ pub(super) struct FlowLoad {
     pub connections: u64,
     pub messages_per_s: f64,
     pub payload: f64,
+    /// Whether the messages are a Poisson process, and whether each has its own connection.
+    pub is_random: bool,
+    pub has_own_connections: bool,
+    /// Whether Nagle's algorithm delays short segments.
+    pub nagle: bool,
     pub exchange: Exchange,
     pub windows: Windows,
     /// Times at which an unanswered SYN is retransmitted, in seconds.
@@ -47,15 +55,21 @@ impl LinkQueue {
         bytes * 8.0 / self.bits_per_s
     }
 
-    fn add(&mut self, bytes: f64, per_s: f64) {
-        let time = self.transmission_s(bytes);
-        self.packets_per_s += per_s;
+    /// Adds packets that arrive together.
+    fn add(&mut self, batch: &[f64], per_s: f64) {
+        let mut time = 0.0;
+        for bytes in batch {
+            self.waiting_in_batch += per_s * time;
+            time += self.transmission_s(*bytes);
+        }
+        self.packets_per_s += per_s * batch.len() as f64;
         self.utilisation += per_s * time;
         self.second_moment += per_s * time * time;
     }
 
-    /// Mean waiting time of the queue M/G/1 (Pollaczek and Khinchine; Kleinrock 1975, equation
-    /// 5.113); infinite at full load.
+    /// Mean waiting time of a batch, until its first packet is transmitted: the queue M/G/1 with
+    /// batches as customers (Pollaczek and Khinchine; Kleinrock 1975, equation 5.113); infinite at
+    /// full load.
     pub(super) fn wait_s(&self) -> f64 {
         if self.utilisation < 1.0 {
             self.second_moment / (2.0 * (1.0 - self.utilisation))
@@ -66,7 +80,7 @@ impl LinkQueue {
 
     /// Packets that wait, by Little's law.
     pub(super) fn waiting(&self) -> f64 {
-        self.packets_per_s * self.wait_s()
+        self.packets_per_s * self.wait_s() + self.waiting_in_batch
     }
 }
 
@@ -86,9 +100,9 @@ impl Network {
         let mut network = Self { flows: Vec::new(), queues: queues.collect() };
         for (name, flow) in &scenario.flow {
             let load = flow.load.plain();
-            let (size, every) = match &*load {
-                Load::Periodic(load) => (load.size, load.every),
-                Load::Poisson(load) => (load.size, load.every),
+            let (size, every, is_random) = match &*load {
+                Load::Periodic(load) => (load.size, load.every, false),
+                Load::Poisson(load) => (load.size, load.every, true),
                 // Other loads are refused.
                 _ => continue,
             };
@@ -108,6 +122,9 @@ impl Network {
                 connections: scenario.connections(flow),
                 messages_per_s: 1.0 / every.as_secs_f64(),
                 payload,
+                is_random,
+                has_own_connections: flow.connection == ConnectionPolicy::PerMessage,
+                nagle: stack.nagle,
                 exchange: Exchange::new(rules.as_ref(), payload, opening, &stack),
                 windows: Windows::new(&stack),
                 syn_timeouts_s: syn_timeouts_s(&stack),
@@ -119,16 +136,26 @@ impl Network {
 
     fn add(&mut self, flow: FlowLoad) {
         let exchange = &flow.exchange;
-        for (direction, path) in flow.paths.iter().enumerate() {
-            for &row in path {
-                let queue = &mut self.queues[row];
-                let messages = flow.messages_per_s * flow.connections as f64 / queue.count as f64;
-                for (packets, share) in [
-                    (&exchange.opened, exchange.opening),
-                    (&exchange.plain, 1.0 - exchange.opening),
-                ] {
-                    for bytes in &packets.directions[direction] {
-                        queue.add(*bytes, messages * share);
+        for (packets, share) in
+            [(&exchange.opened, exchange.opening), (&exchange.plain, 1.0 - exchange.opening)]
+        {
+            if share <= 0.0 {
+                continue;
+            }
+            for (direction, path) in flow.paths.iter().enumerate() {
+                for batch in flow.windows.batches(packets, direction) {
+                    let mut arriving_bits_per_s = f64::INFINITY;
+                    for &row in path {
+                        let queue = &mut self.queues[row];
+                        let messages =
+                            flow.messages_per_s * flow.connections as f64 / queue.count as f64;
+                        // A link that is not slower receives the packets one after another.
+                        let together = queue.bits_per_s < arriving_bits_per_s;
+                        let size = if together { batch.len() } else { 1 };
+                        for part in batch.chunks(size.max(1)) {
+                            queue.add(part, messages * share);
+                        }
+                        arriving_bits_per_s = arriving_bits_per_s.min(queue.bits_per_s);
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::{ByteCounting, IdleRestart, StackParams};
 
-use super::exchange::Flight;
+use super::exchange::{Flight, Transmissions};
 use super::queues::{FlowLoad, Network};
 use crate::ack_delay::AckDelay;
 use crate::steady::WindowGrowth;
@@ -21,6 +21,7 @@ pub(super) struct Windows {
     ack_delay: AckDelay,
     /// Whether Nagle's algorithm delays a short segment while full ones are outstanding.
     pub nagle: bool,
+    mss: f64,
 }
 
 impl Windows {
@@ -43,7 +44,56 @@ impl Windows {
             acked_by_each: if halves_growth { f64::from(stack.ack_every) } else { 1.0 },
             ack_delay: AckDelay::new(stack),
             nagle: stack.nagle && !stack.policy.nagle_by_minshall,
+            mss: f64::from(stack.mss),
         }
+    }
+
+    /// The packets of a message in a direction, as batches: those of a round are transmitted
+    /// together, others (acknowledgements, FIN) alone.
+    pub(super) fn batches(&self, packets: &Transmissions, direction: usize) -> Vec<Vec<f64>> {
+        let mut single = packets.directions[direction].clone();
+        let mut batches = Vec::new();
+        let flights = packets.flights.iter().filter(|flight| flight.is_forward == (direction == 0));
+        for flight in flights {
+            for bytes in &flight.packets {
+                if let Some(index) = single.iter().position(|other| other == bytes) {
+                    single.swap_remove(index);
+                }
+            }
+            batches.extend(self.rounds(flight));
+        }
+        batches.extend(single.into_iter().map(|bytes| vec![bytes]));
+        batches
+    }
+
+    /// The packets of a flight, of which each round contains as many as the window permits.
+    fn rounds(&self, flight: &Flight) -> Vec<Vec<f64>> {
+        let waiting = usize::from(flight.last_waits);
+        let (mut left, last) = flight.packets.split_at(flight.packets.len() - waiting);
+        let leading = flight.packets.len() - flight.segments;
+        let (mut rounds, mut window) = (Vec::new(), flight.window);
+        let mut fitting = window as usize + leading;
+        while left.len() > fitting.max(1) {
+            let (sent, rest) = left.split_at(fitting.max(1));
+            rounds.push(sent.to_vec());
+            left = rest;
+            window = self.growth.after(window, self.acked_by_each, rounds.len() as u32 - 1);
+            window = window.min(self.largest);
+            fitting = window as usize;
+        }
+        rounds
+            .extend([left, last].into_iter().filter(|part| !part.is_empty()).map(<[f64]>::to_vec));
+        rounds
+    }
+
+    /// Whether a segment with this payload is no full one.
+    pub(super) fn is_short(&self, payload: f64) -> bool {
+        payload < self.mss
+    }
+
+    /// Time for which the acknowledgement of a single segment is delayed, in seconds.
+    pub(super) fn acknowledgement_delay_s(&self) -> f64 {
+        self.ack_delay.of_one_s()
     }
 
     /// Whether acknowledgements of single segments are delayed.

@@ -1,0 +1,87 @@
+//! Delays of messages with managed connections, compared with values of the simulator.
+
+use gridhaul_model::Model;
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, NoProgress};
+use gridhaul_scenario::scenario::Scenario;
+
+/// Devices with one-way delays of 300 ms and profile `linux`.
+fn answer(devices: u32, rate: &str, flow: &str) -> Answer {
+    let text = format!(
+        "title = \"connections\"\nduration = \"4000 s\"\n[node]\na = {{ count = {devices} }}\n\
+         b = {{}}\n[link.l]\nshared = true\nfrom = \"a\"\nto = \"b\"\n\
+         both = {{ rate = \"{rate}\", delay = \"300 ms\", queue = \"1000 packets\" }}\n\
+         [stack.s]\nprofile = \"linux\"\n\
+         [flow.f]\nfrom = \"a\"\nto = \"b\"\nstack = \"s\"\n{flow}\n"
+    );
+    let scenario =
+        Scenario::from_toml(&text, "connections.toml").unwrap_or_else(|error| panic!("{error}"));
+    Model::REFINED.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn delay_s(answer: &Answer) -> Option<f64> {
+    answer.points[0].flows[0].mean(Metric::DelayMean)
+}
+
+fn warns(answer: &Answer, about: &str) -> bool {
+    answer.warnings.iter().any(|warning| warning.message.contains(about))
+}
+
+/// A device is occupied for 1.2 s by each message. The simulator has 1.447 s and 1.083 s, and
+/// 0.900 s without other messages.
+#[test]
+fn messages_wait_for_the_connections_of_earlier_ones() {
+    let poisson = |every: &str| {
+        let load = format!("load.poisson = {{ size = \"200 B\", every = \"{every}\" }}");
+        answer(1, "10 Mbit/s", &format!("{load}\nconnection = \"per_message\""))
+    };
+    for (every, simulated_s) in [("2.5 s", 1.447), ("5 s", 1.083), ("20 s", 0.939)] {
+        let delay_s = delay_s(&poisson(every)).unwrap();
+        assert!((delay_s / simulated_s - 1.0).abs() < 0.01, "{every}: {delay_s}");
+    }
+}
+
+/// The simulator has a goodput of 1,333 bit/s of 1,600 bit/s, and delays of minutes.
+#[test]
+fn connections_that_take_longer_than_the_messages_have_no_delay() {
+    let periodic = |every: &str| {
+        let load = format!("load.periodic = {{ size = \"200 B\", every = \"{every}\" }}");
+        answer(1, "10 Mbit/s", &format!("{load}\nconnection = \"per_message\""))
+    };
+    let full = periodic("1 s");
+    assert_eq!(delay_s(&full), None);
+    assert!(warns(&full, "opens one connection after another"));
+    let goodput = full.points[0].flows[0].mean(Metric::Goodput).unwrap();
+    assert!((goodput / 1_332.6 - 1.0).abs() < 0.01, "{goodput}");
+    assert!((delay_s(&periodic("3 s")).unwrap() - 0.9003).abs() < 1e-3);
+}
+
+/// The segments of a message wait for those of other messages together. The simulator has 1.644 s
+/// and 1.901 s at a use of 27 % and 45 %, and 1.687 s with ten devices, which also wait for their
+/// own connections; independent packets would give 1.50 s and 1.58 s.
+#[test]
+fn segments_of_a_message_arrive_at_a_queue_together() {
+    let poisson = |devices: u32, every: &str| {
+        let load = format!("load.poisson = {{ size = \"4000 B\", every = \"{every}\" }}");
+        answer(devices, "64 kbit/s", &format!("{load}\nconnection = \"per_message\""))
+    };
+    for (devices, every, simulated_s) in
+        [(100, "200 s", 1.644), (100, "120 s", 1.901), (10, "20 s", 1.687)]
+    {
+        let answer = poisson(devices, every);
+        let delay_s = delay_s(&answer).unwrap();
+        assert!((delay_s / simulated_s - 1.0).abs() < 0.04, "{every}: {delay_s}");
+        assert!(!warns(&answer, "a link is used for"));
+    }
+    // Simulated: 3.35 s, and 3.06 s by the equations.
+    assert!(warns(&poisson(100, "72.5 s"), "a link is used for"));
+}
+
+/// The meters' model warns of the same load without TLS.
+#[test]
+fn nagles_algorithm_has_a_warning_with_tls() {
+    let load = "load.periodic = { size = \"1000 B\", every = \"14 ms\" }\ntls = {}";
+    assert!(warns(&answer(1, "2 Mbit/s", load), "Nagle's algorithm"));
+    let rare = "load.periodic = { size = \"1000 B\", every = \"14 s\" }\ntls = {}";
+    assert!(!warns(&answer(1, "2 Mbit/s", rare), "Nagle's algorithm"));
+}
