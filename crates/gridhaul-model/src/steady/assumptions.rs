@@ -12,6 +12,10 @@ use super::timeouts::waiting_share;
 /// Loss of acknowledgements from which the rate is far below that of the formulas.
 const ACK_LOSS_MAX: f64 = 0.3;
 
+/// Share of the measured time in which a window may still grow linearly: the rate is then at most a
+/// twentieth too high.
+const GROWING_MAX: f64 = 0.1;
+
 /// Share of the time in timeouts from which the formula can be too low by a fifth.
 const WAITING_MAX: f64 = 0.2;
 
@@ -38,6 +42,7 @@ impl Demand<'_> {
         if self.flow.load == Load::Bulk {
             notes.extend(self.of_steady_state(scenario));
             notes.extend(self.of_saturated_link());
+            notes.extend(self.of_bursts());
         }
         notes
     }
@@ -133,7 +138,9 @@ impl Demand<'_> {
     fn of_steady_state(&self, scenario: &Scenario) -> Option<String> {
         let needed_s = self.transient_s();
         let measured_s = scenario.duration.saturating_sub(scenario.warmup).as_secs_f64();
-        (measured_s < needed_s).then(|| {
+        let growing_s = self.vegas_growth_s() - scenario.warmup.as_secs_f64();
+        let is_growing = growing_s > GROWING_MAX * measured_s;
+        (measured_s < needed_s || is_growing).then(|| {
             format!(
                 "the formula describes the steady state, which this flow reaches in about \
                     {needed_s:.0} s; a run of {measured_s} s after the warm-up differs: lengthen \
@@ -158,9 +165,22 @@ impl Demand<'_> {
             (Bottleneck::Window, ThroughputLaw::Timeouts) if self.connection.loss <= 0.0 => {
                 (window - 2.0 * queue).max(0.0)
             }
-            _ => return min_s,
+            _ => return min_s.max(self.vegas_growth_s()),
         };
         min_s.max(growing * b * rtt_s)
+    }
+
+    /// Time in which the window of Vegas grows to its equilibrium, in seconds; zero with other
+    /// laws. Vegas leaves slow start early on a long path, and then adds a segment in each round
+    /// trip.
+    fn vegas_growth_s(&self) -> f64 {
+        let Connection { rtt_s, window, acked_by_each: b, .. } = self.connection;
+        match self.path.bottleneck() {
+            Some((link, _)) if self.law == ThroughputLaw::Vegas => {
+                window.min(link * rtt_s) * b * rtt_s
+            }
+            _ => 0.0,
+        }
     }
 
     /// Round trips in which slow start opens the receive window; zero if loss or a link limits the

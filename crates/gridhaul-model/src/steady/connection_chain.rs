@@ -33,17 +33,29 @@ impl<'s> ConnectionChain<'s> {
         name: &'s str,
         rules: ModelRules,
     ) -> Result<Self, Vec<Unsupported>> {
-        let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
+        Self::of_stage(scenario, name, &stage(scenario, name)?, rules)
+    }
+
+    /// The chain of a flow as if it had a single connection.
+    ///
+    /// # Errors
+    /// Each key for which there is no formula.
+    pub(super) fn alone(
+        scenario: &'s Scenario,
+        name: &'s str,
+        rules: ModelRules,
+    ) -> Result<Self, Vec<Unsupported>> {
+        let stage = Stage { connections: 1, ..stage(scenario, name)? };
+        Self::of_stage(scenario, name, &stage, rules)
+    }
+
+    fn of_stage(
+        scenario: &'s Scenario,
+        name: &'s str,
+        stage: &Stage,
+        rules: ModelRules,
+    ) -> Result<Self, Vec<Unsupported>> {
         let flow = &scenario.flow[name];
-        let stages = scenario
-            .stages(name)
-            .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
-        let [stage] = &stages[..] else {
-            return Err(one(
-                format!("flow.{name}"),
-                "there is no formula for a bulk flow through aggregators; use backend `sim`",
-            ));
-        };
         let points = scenario
             .proxy_positions(name)
             .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
@@ -130,6 +142,23 @@ impl<'s> ConnectionChain<'s> {
         let arriving: f64 = self.split_connections.iter().map(Demand::arriving).sum();
         if sent > 0.0 { 1.0 - arriving / sent } else { self.first().connection.loss }
     }
+}
+
+/// The only stage of a flow.
+fn stage(scenario: &Scenario, name: &str) -> Result<Stage, Vec<Unsupported>> {
+    let mut stages =
+        scenario.stages(name).map_err(|diagnostic| one(diagnostic.key, &diagnostic.message))?;
+    match (stages.pop(), stages.is_empty()) {
+        (Some(stage), true) => Ok(stage),
+        _ => Err(one(
+            format!("flow.{name}"),
+            "there is no formula for a bulk flow through aggregators; use backend `sim`",
+        )),
+    }
+}
+
+fn one(key: String, reason: &str) -> Vec<Unsupported> {
+    vec![Unsupported { key, reason: reason.to_owned() }]
 }
 
 /// A path and the proxies at which it is split.

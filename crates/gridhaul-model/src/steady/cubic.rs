@@ -37,6 +37,16 @@ pub fn cubic_rate(rtt_s: f64, loss: f64) -> f64 {
     cubic_window(rtt_s, loss).0 / rtt_s
 }
 
+/// Largest growth of the window in a round trip, in segments: that of the first one after a loss
+/// (RFC 9438, equation 1, at its start), at most up to the window before the loss.
+pub(super) fn largest_growth(rtt_s: f64, loss: f64, window: f64) -> f64 {
+    let at_loss = (2.0 * window_of_cubic_region(rtt_s, loss) / (1.0 + BETA)).min(window);
+    let reduced = (1.0 - BETA) * at_loss;
+    let plateau_s = (reduced / C).cbrt();
+    let missing = C * (plateau_s - rtt_s).max(0.0).powi(3);
+    reduced - missing
+}
+
 /// Segments sent per second, retransmissions included, with timeouts and receive window.
 #[must_use]
 pub fn cubic_send_rate(connection: &Connection) -> f64 {

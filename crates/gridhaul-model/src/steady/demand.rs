@@ -216,6 +216,8 @@ impl<'s> Demand<'s> {
     ) -> Result<(), (String, String)> {
         let Connection { rtt_s, window, loss, .. } = self.connection;
         let pipe = rate * rtt_s;
+        let held = self.held_by_path(rate, queue);
+        let in_flight = self.largest_window();
         let [alpha, beta, _] = self.stack.vegas.thresholds();
         let overflow = |what: &str| {
             let why = format!(
@@ -229,10 +231,10 @@ impl<'s> Demand<'s> {
                 return Err(overflow("the backlog of Vegas (beta segments)"));
             }
             self.rtt_s = Some(rtt_s + (alpha + beta) / 2.0 / rate);
-        } else if window <= pipe + queue && loss <= 0.0 {
+        } else if in_flight <= held && loss <= 0.0 {
             self.law = ThroughputLaw::Window;
             self.rtt_s = Some(window / rate);
-        } else if window > pipe + queue {
+        } else if in_flight > held {
             let share = match self.stack.congestion_control {
                 CongestionControlAlgorithm::Reno
                 | CongestionControlAlgorithm::NewReno
@@ -253,6 +255,7 @@ impl<'s> Demand<'s> {
             }
             self.rtt_s = None;
             self.use_saturated_link(pipe, queue, sharers);
+            self.notes.extend(self.of_recovery_window(held));
             self.rate = rate * share;
             self.limit = Bottleneck::Link(key);
             return Ok(());
@@ -260,6 +263,22 @@ impl<'s> Demand<'s> {
         self.rate = rate;
         self.limit = Bottleneck::Link(key);
         Ok(())
+    }
+
+    /// Segments that may be in flight, those included whose acknowledgement waits for the timer.
+    pub(super) fn largest_window(&self) -> f64 {
+        let StackParams { receive_window, fixed_window, mss, congestion_control, .. } = self.stack;
+        let bytes = match congestion_control {
+            CongestionControlAlgorithm::Fixed => receive_window.min(fixed_window),
+            _ => receive_window,
+        };
+        self.connection.window.max(f64::from(bytes / mss))
+    }
+
+    /// Segments that the path and a queue hold. A delayed acknowledgement lengthens the round trip,
+    /// but its segments are in neither.
+    fn held_by_path(&self, rate: f64, queue: f64) -> f64 {
+        rate * self.connection.rtt_s.min(self.path.rtt_s()) + queue
     }
 
     /// Selects the law for a saturated link, and notes where it is an upper bound.
@@ -270,8 +289,7 @@ impl<'s> Demand<'s> {
         } else {
             ThroughputLaw::Sawtooth
         };
-        // CUBIC's window falls to 0.7 (RFC 9438, section 4.6), Reno's to one half.
-        let kept = if is_cubic { 0.7 } else { 0.5 };
+        let kept = self.kept_after_loss();
         if self.law == ThroughputLaw::FullLink && kept * (pipe + queue) < pipe {
             self.notes.push(
                 "the queue is too short to keep the link saturated: the result is an upper \

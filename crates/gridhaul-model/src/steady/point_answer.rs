@@ -2,19 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Hop, Load, Scenario};
-use gridhaul_scenario::units::{Bytes, Duration};
+use gridhaul_scenario::scenario::{Hop, Load, Scenario};
+use gridhaul_scenario::units::Duration;
 
+use super::completion::Completion;
 use super::connection_chain::ConnectionChain;
 use super::cubic::cubic_window;
 use super::demand::{Bottleneck, Demand};
 use super::path::direction;
-use super::slow_start::{
-    Handshake, TransferTime, WindowGrowth, begins_with_one_segment, handshake_time, transfer_time,
-};
 use super::throughput_law::ThroughputLaw;
 use crate::model_rules::ModelRules;
 
@@ -67,10 +64,17 @@ pub fn answer_point(
             split_connection.notes.iter().map(|note| (key(split_connection), note.clone())),
         );
     }
+    let completions: Vec<_> =
+        chains.iter().map(|chain| Completion::of(scenario, chain, rules)).collect();
+    for (chain, completion) in chains.iter().zip(&completions) {
+        let note = completion.as_ref().and_then(|completion| completion.note.clone());
+        notes.extend(note.map(|note| (key(chain.first()), note)));
+    }
     // The connections of one flow mostly share their notes.
     notes.sort();
     notes.dedup();
-    let flows = chains.iter().map(flow_row).collect();
+    let rows = chains.iter().zip(&completions);
+    let flows = rows.map(|(chain, completion)| flow_row(chain, completion.as_ref())).collect();
     Ok(PointAnswer { flows, links: link_rows(scenario, &chains), laws, notes })
 }
 
@@ -129,7 +133,7 @@ fn contended(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Unsuppo
     unsupported
 }
 
-fn flow_row(chain: &ConnectionChain<'_>) -> Row {
+fn flow_row(chain: &ConnectionChain<'_>, completion: Option<&Completion>) -> Row {
     let demand = chain.first();
     let mut known: Vec<(Metric, Estimate)> = Vec::new();
     let mut set = |metric, value| known.push((metric, Estimate::exact(value, 1)));
@@ -149,14 +153,17 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
         set(Metric::OfferedLoad, sent * segment_bits);
     }
     if let Load::Transfer(transfer) = &demand.flow.load
-        && let Some(time) = completion(chain, transfer.size)
+        && let Some(completion) = completion
     {
+        let bits = transfer.size.get() as f64 * 8.0;
         let is_single = demand.connections == 1;
         if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
-            set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
+            set(Metric::Goodput, connections * bits / completion.last_s);
         }
-        set(Metric::CompletionTime, time);
-        set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
+        if let Some(mean_s) = completion.mean_s {
+            set(Metric::CompletionTime, mean_s);
+            set(Metric::TransferRate, bits / mean_s);
+        }
     }
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
         set(Metric::RttMean, rtt_s);
@@ -181,102 +188,6 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
         }
     }
     Row::new((demand.name.to_owned(), demand.connections), Scope::Flow, known)
-}
-
-/// Completion time of a transfer. Through proxies: the time over the slowest connection plus the
-/// one-way delay of the others, which work in parallel.
-fn completion(chain: &ConnectionChain<'_>, size: Bytes) -> Option<f64> {
-    let demand = &chain.split_connections[chain.slowest];
-    let mss = u64::from(demand.stack.mss);
-    let segments = size.get().div_ceil(mss).max(1);
-    let last = size.get() - (segments - 1) * mss;
-    let segments = segments as f64;
-    if demand.law == ThroughputLaw::SquareRoot {
-        // The paper assumes steady-state throughput from the first segment on.
-        return Some(segments / chain.arriving());
-    }
-    let transfer = TransferTime {
-        segments,
-        initial_window: initial_window(demand),
-        growth: WindowGrowth::of(&demand.stack),
-        link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
-        steady: demand.arriving(),
-        forward_s: demand.path.last_segment_s(segments, last as f64),
-        ack_loss: demand.path.ack_loss(),
-        handshake: handshake(demand).filter(|_| chain.split_connections.len() == 1),
-    };
-    let others =
-        chain.split_connections.iter().enumerate().filter(|(index, _)| *index != chain.slowest);
-    let path_s: f64 = others.map(|(_, split_connection)| split_connection.path.forward_s).sum();
-    let time_s = transfer_time(&demand.connection, &transfer)?
-        + first_ack_s(&demand.stack, &transfer)
-        + path_s;
-    let is_split = chain.split_connections.len() > 1;
-    Some(time_s + if is_split { opening_s(chain, time_s - path_s) } else { 0.0 })
-}
-
-/// Time in seconds that the data wait for connections of a chain to open. `transfer_s` is the time
-/// over the slowest connection.
-fn opening_s(chain: &ConnectionChain<'_>, transfer_s: f64) -> f64 {
-    let established_s = established_s(chain);
-    let (mut arrived_s, mut moving_s) = (0.0_f64, 0.0);
-    for (index, demand) in chain.split_connections.iter().enumerate() {
-        let time_s = if index == chain.slowest { transfer_s } else { demand.path.forward_s };
-        arrived_s = arrived_s.max(established_s[index]) + time_s;
-        moving_s += time_s;
-    }
-    arrived_s - moving_s
-}
-
-/// Times at which the connections of a chain are established, in seconds. A split proxy accepts SYN
-/// at once, and sends its own SYN to the next hop at the same time; a reflecting one forwards SYN
-/// and SYN-ACK.
-fn established_s(chain: &ConnectionChain<'_>) -> Vec<f64> {
-    let mut established = Vec::new();
-    let (mut syn_s, mut since) = (0.0, 0);
-    for (index, demand) in chain.split_connections.iter().enumerate() {
-        if chain.reflects.get(index) == Some(&true) {
-            continue;
-        }
-        let joined = &chain.split_connections[since..=index];
-        let opening_s = |demand: &Demand<'_>| {
-            handshake_time(&demand.connection, demand.path.ack_loss(), handshake(demand))
-        };
-        let opened_s = syn_s + joined.iter().map(opening_s).sum::<f64>();
-        established.extend(joined.iter().map(|_| opened_s));
-        if demand.stack.handshake {
-            let forward_s = joined.iter().map(|demand| demand.path.forward_without_payload_s());
-            syn_s += forward_s.sum::<f64>();
-        }
-        since = index + 1;
-    }
-    established
-}
-
-fn handshake(demand: &Demand<'_>) -> Option<Handshake> {
-    demand.stack.handshake.then(|| Handshake {
-        rtt_s: demand.path.rtt_without_payload_s(),
-        timeout_s: demand.stack.rto_initial.as_secs_f64(),
-    })
-}
-
-/// Initial congestion window, in segments.
-fn initial_window(demand: &Demand<'_>) -> f64 {
-    let stack = &demand.stack;
-    match stack.congestion_control {
-        CongestionControlAlgorithm::Fixed => demand.connection.window,
-        _ if begins_with_one_segment(stack) => 1.0,
-        _ => f64::from(stack.initial_window) / f64::from(stack.mss),
-    }
-}
-
-/// Time in seconds that the receiver delays the acknowledgement of the first round, if the round
-/// has fewer segments than an acknowledgement covers (Cardwell et al., section 2.5).
-fn first_ack_s(stack: &StackParams, transfer: &TransferTime) -> f64 {
-    let initial = transfer.initial_window;
-    let waits = initial < f64::from(stack.ack_every) && initial < transfer.segments;
-    let delays = waits && stack.quick_ack == 0 && stack.receive_window > stack.mss;
-    if delays { stack.delayed_ack.as_secs_f64() } else { 0.0 }
 }
 
 fn link_rows(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Row> {

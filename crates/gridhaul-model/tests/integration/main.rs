@@ -1,6 +1,9 @@
 //! Tests of the analytical model through its interface.
 
+mod connections;
 mod meters;
 mod proxies;
+mod shared_transfers;
+mod short_queues;
 mod steady;
 mod windows;
