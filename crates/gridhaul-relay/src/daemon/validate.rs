@@ -179,6 +179,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_delay_of_acknowledgements_beyond_that_of_linux_names_its_range() {
+        let text = "name = \"s\"\n[split]\nclient.delayed_ack = \"10 s\"\n\
+                    [split.listener.a]\naddress = \"127.0.0.1:1\"\nupstream = \"127.0.0.1:2\"\n";
+        let split = RelayConfig::from_toml(text, "s.toml").unwrap().split.unwrap();
+        let error = check_legs(&split).unwrap_err().to_string();
+        assert!(error.starts_with("split.client: `delayed_ack` is 10 s"), "{error}");
+        assert!(error.contains("at most 200 ms"), "{error}");
+    }
+
+    #[test]
     fn a_missing_folder_can_be_created_and_a_file_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();

@@ -112,19 +112,21 @@ pub(crate) fn run<L: EventLoop>(
 /// Reads the configuration again. With an error, the present one stays.
 fn reload<L: EventLoop>(event_loop: &mut L, program: &Program) {
     let old = event_loop.state().config.clone();
-    let apply = |mut config: RelayConfig| {
-        let new = config.clone();
+    let apply = |config: RelayConfig| {
         // Whatever can fail comes first, so that a configuration is applied as a whole.
         let certificates = StatusRequests::certificates(&config, program.folder());
         let certificates = certificates.map_err(|error| error.to_string())?;
-        event_loop.apply(&new, program.folder())?;
+        event_loop.apply(&config, program.folder())?;
+        // Other keys keep the values that are in use: the next configuration is compared with them.
+        let mut running = old;
+        L::copy_reloaded(&config, &mut running);
+        StatusRequests::copy_reloaded(&config, &mut running);
+        running.drain_limit = config.drain_limit;
+        let is_complete = running == config;
         let state = event_loop.state();
-        state.config = new;
+        state.config = running;
         state.requests.replace_certificates(certificates);
-        L::copy_reloaded(&old, &mut config);
-        StatusRequests::copy_reloaded(&old, &mut config);
-        config.drain_limit = old.drain_limit;
-        Ok(config == old)
+        Ok(is_complete)
     };
     match program.read().and_then(apply) {
         Ok(is_complete) => {

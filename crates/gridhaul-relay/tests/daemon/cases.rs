@@ -5,7 +5,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
+use socket2::SockRef;
 
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
@@ -35,6 +37,22 @@ fn data_arrives_and_fin_is_answered() {
         let lines = fs::read_to_string(relays.messages()).unwrap();
         assert_eq!(lines.matches("\"ends_message\":true").count(), 2);
     }
+}
+
+#[test]
+fn data_that_waits_behind_an_urgent_byte_is_stored() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    socket.write_all(b"first\n").unwrap();
+    relays.wait_until_received(6);
+    relays.signal(Role::Collector, Signal::STOP);
+    socket.write_all(b"second\n").unwrap();
+    assert_eq!(SockRef::from(&socket).send_out_of_band(b"!").unwrap(), 1);
+    socket.write_all(b"third\n").unwrap();
+    relays.signal(Role::Collector, Signal::CONT);
+    // The urgent byte is not part of the stream.
+    relays.wait_until_received(6 + 7 + 6);
 }
 
 #[test]

@@ -195,6 +195,7 @@ fn a_listener_opens_only_while_the_server_accepts() {
     let proxy = Proxy::start_with(Kind::Split, relay(), &listener, server, "");
     wait_until("the relay runs", || query(&proxy.management.to_string(), "/status").is_ok());
     assert!(!is_listening(proxy.clients));
+    proxy.wait_for_report("not before their servers answer listen: meters");
     let accept = |server: &TcpListener, request: &[u8]| {
         wait_until("the proxy listens", || is_listening(proxy.clients));
         let mut client = connect(&proxy);

@@ -6,7 +6,9 @@ mod cases;
 mod matrix;
 mod peers;
 mod proxies;
+mod reload;
 mod transparent;
+mod urgent;
 
 use std::path::Path;
 

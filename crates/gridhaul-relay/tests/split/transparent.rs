@@ -2,14 +2,16 @@
 //! Both ends see the address of the other.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use gridhaul_linux::Namespace;
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::{has_program, has_tool};
+use gridhaul_testing::{has_program, has_tool, wait_until_stopped};
+use rustix::process::{Pid, Signal, kill_process};
+use socket2::SockRef;
 
 use crate::proxies::wait_until;
 use crate::relay;
@@ -142,11 +144,13 @@ fn both_addresses_are_kept_with(family: &Family) {
     fs::write(&config, CONFIG.replace("ANY", family.any)).unwrap();
     run(&network.router, &format!("nft -f {}", rules.display()));
     let server = network.server.enter(|| TcpListener::bind(server_address).unwrap()).unwrap();
+    let reports = folder.path().join("errors");
+    let errors = fs::File::create(&reports).unwrap();
     let start = || {
         let mut command = Command::new(relay());
-        command.arg("run").arg(&config).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.arg("run").arg(&config).stdin(Stdio::null()).stderr(errors).spawn().unwrap()
     };
-    let _relay = Running(network.router.enter(start).unwrap());
+    let running = Running(network.router.enter(start).unwrap());
     let ask = |path: &str| network.router.enter(|| query("127.0.0.1:9180", path)).unwrap();
     wait_until("the relay runs", || ask("/status").is_ok());
 
@@ -174,10 +178,39 @@ fn both_addresses_are_kept_with(family: &Family) {
     let status = ask("/status").unwrap();
     assert!(status.contains("\"to_servers_byte\":300000"), "through the relay: {status}");
 
+    // A client that resets its connection before the relay has accepted it.
+    let process = Pid::from_child(&running.0);
+    kill_process(process, Signal::STOP).unwrap();
+    wait_until_stopped(running.0.id());
+    let early = network.client.enter(connect).unwrap();
+    SockRef::from(&early).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(early);
+    kill_process(process, Signal::CONT).unwrap();
+    wait_until("the client is counted", || {
+        ask("/status").is_ok_and(|text| text.contains("\"refused_count\":1"))
+    });
+    let text = fs::read_to_string(&reports).unwrap();
+    assert!(!text.contains("a client is reset"), "{text}");
+
     // A client of the relay itself would be connected to the relay again, without end.
     let own = SocketAddr::new((family.address)(1, 1), 4059);
     let mut lost = network.client.enter(|| TcpStream::connect(own).unwrap()).unwrap();
     assert!(lost.read(&mut [0]).is_err());
     let status: serde_json::Value = serde_json::from_str(&ask("/status").unwrap()).unwrap();
-    assert_eq!((&status["refused_count"], &status["accepted_count"]), (&1.into(), &1.into()));
+    assert_eq!((&status["refused_count"], &status["accepted_count"]), (&2.into(), &1.into()));
+    drop(running);
+    pass_without_the_relay(&network, &server, family);
+}
+
+/// Without the relay, connections pass to the server, or wait if a rule drops their packets.
+fn pass_without_the_relay(network: &Network, server: &TcpListener, family: &Family) {
+    let address = server.local_addr().unwrap();
+    let connect = |limit| TcpStream::connect_timeout(&address, limit);
+    let open = |limit| network.client.enter(|| connect(limit)).unwrap();
+    let client = open(Duration::from_secs(10)).unwrap();
+    assert_eq!(server.accept().unwrap().1, client.local_addr().unwrap());
+    let rule = format!("nft add rule {} relay divert tcp dport 4059 drop", family.table);
+    run(&network.router, &rule);
+    let error = open(Duration::from_millis(500)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use gridhaul_linux::{Error, set_receive_buffer};
+use gridhaul_linux::{Error, EventFlags, set_receive_buffer};
 use socket2::{Socket, TcpKeepalive};
 
 use super::meter_stream::MeterStream;
@@ -21,19 +21,33 @@ pub(super) struct MeterSocket {
     pub listener: u16,
     /// Whether the meter is in the queue of meters to read.
     pub is_ready: bool,
-    /// Whether the peer has closed its direction, or the connection has failed: it is read to its
-    /// end.
-    pub has_ended: bool,
+    pub input: Input,
     /// Whether data of the server waits until the socket is writable, or FIN follows.
     pub output: Option<Box<Output>>,
 }
 
+/// What the events of a connection have shown of its received data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Input {
+    #[default]
+    Open,
+    /// There was urgent data: a read ends before it, although more follows (RFC 9293, section
+    /// 3.8.5).
+    Urgent,
+    /// The peer has closed its direction, or the connection has failed: it is read to its end.
+    Ended,
+}
+
+/// Events of a connection that is read.
+pub(super) const READ_EVENTS: EventFlags =
+    EventFlags::IN.union(EventFlags::PRI).union(EventFlags::RDHUP).union(EventFlags::ET);
+
 impl MeterSocket {
     /// Whether a read of fewer bytes than asked for has emptied the socket, so that an event
     /// announces further data (epoll(7), requests on edge-triggered mode). The event of FIN may be
-    /// over, and TLS may hold more.
+    /// over, urgent data may follow, and TLS may hold more.
     pub(super) const fn is_emptied_by_short_read(&self) -> bool {
-        !self.has_ended && !self.stream.is_encrypted()
+        matches!(self.input, Input::Open) && !self.stream.is_encrypted()
     }
 }
 

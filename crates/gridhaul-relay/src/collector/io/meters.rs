@@ -5,7 +5,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::Loop;
 use super::arrivals::Admitted;
-use super::meter_socket::{MeterSocket, Output};
+use super::meter_socket::{Input, MeterSocket, Output, READ_EVENTS};
 use super::meter_stream::MeterStream;
 use super::token::CollectorToken;
 use super::user_meters::MESSAGE_WAIT;
@@ -63,10 +63,9 @@ impl Loop {
         };
         let id = self.collector.open_meter(identity, address.framing.clone());
         let token = CollectorToken::Meter(id.index, id.number as u32);
-        let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         let watched = match arrival {
-            None => self.poll.add(&stream, token, flags),
-            Some(_) => self.poll.modify(&stream, token, flags),
+            None => self.poll.add(&stream, token, READ_EVENTS),
+            Some(_) => self.poll.modify(&stream, token, READ_EVENTS),
         };
         if let Err(error) = watched {
             self.collector.handle_reset(id, ResetCause::Operator);
@@ -78,14 +77,13 @@ impl Loop {
         self.counters.accepted += 1;
         // Data may be decrypted already: the socket does not show it.
         let is_ready = stream.is_encrypted();
-        let has_ended = false;
         self.insert(MeterSocket {
             id,
             stream: MeterStream::Kernel(stream),
             source,
             listener,
             is_ready,
-            has_ended,
+            input: Input::default(),
             output: None,
         });
     }
@@ -118,9 +116,11 @@ impl Loop {
         }
         let Some(Some(meter)) = self.sockets.get_mut(index as usize) else { return };
         let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        if flags.intersects(ended) && !meter.has_ended {
-            meter.has_ended = true;
+        if flags.intersects(ended) && meter.input != Input::Ended {
+            meter.input = Input::Ended;
             self.collector.handle_closing(meter.id);
+        } else if flags.contains(EventFlags::PRI) && meter.input == Input::Open {
+            meter.input = Input::Urgent;
         }
         if flags.intersects(EventFlags::IN | ended) && !meter.is_ready {
             meter.is_ready = true;
@@ -332,7 +332,7 @@ impl Loop {
         // TCP in user space notifies without being asked.
         if is_waiting && let MeterStream::Kernel(stream) = &meter.stream {
             let token = CollectorToken::Meter(id.index, id.number as u32);
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            let flags = READ_EVENTS | EventFlags::OUT;
             // Without this event the data would wait for the next one; the socket exists.
             let _ = self.poll.modify(stream, token, flags);
         }

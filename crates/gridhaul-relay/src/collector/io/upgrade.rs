@@ -8,7 +8,7 @@ use gridhaul_protocols::framing::MessageFraming;
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
-use super::meter_socket::{MeterSocket, Output};
+use super::meter_socket::{Input, MeterSocket, Output, READ_EVENTS};
 use super::meter_stream::MeterStream;
 use super::sources::NO_SOURCE;
 use super::token::CollectorToken;
@@ -213,10 +213,9 @@ impl Loop {
     fn watch(&self, id: MeterId, socket: Socket, listener: u16) -> Option<MeterSocket> {
         let token = CollectorToken::Meter(id.index, id.number as u32);
         // The first event shows whether there is data to read, and space for waiting output.
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        self.poll.add(&socket, token, flags).ok()?;
+        self.poll.add(&socket, token, READ_EVENTS | EventFlags::OUT).ok()?;
         let (stream, source) = (MeterStream::Kernel(Stream::plain(socket)), NO_SOURCE);
-        let (is_ready, has_ended) = (false, false);
-        Some(MeterSocket { id, stream, source, listener, is_ready, has_ended, output: None })
+        let (is_ready, input) = (false, Input::default());
+        Some(MeterSocket { id, stream, source, listener, is_ready, input, output: None })
     }
 }

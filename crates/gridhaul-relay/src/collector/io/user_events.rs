@@ -5,7 +5,7 @@ use std::io;
 use gridhaul_scenario::units::Instant;
 
 use super::Loop;
-use super::meter_socket::MeterSocket;
+use super::meter_socket::{Input, MeterSocket};
 use super::meter_stream::MeterStream;
 use crate::collector::MeterId;
 use crate::collector::user_tcp::{ConnectionId, Flow, UserTcpEvent};
@@ -96,7 +96,7 @@ impl Loop {
             listener,
             // Data may have arrived with the handshake.
             is_ready: true,
-            has_ended: false,
+            input: Input::default(),
             output: None,
         });
     }
@@ -110,8 +110,8 @@ impl Loop {
         if meter.id != id {
             return;
         }
-        if has_ended && !meter.has_ended {
-            meter.has_ended = true;
+        if has_ended && meter.input != Input::Ended {
+            meter.input = Input::Ended;
             self.collector.handle_closing(id);
         }
         if !meter.is_ready {

@@ -36,6 +36,8 @@ pub(super) struct Readiness {
     pub writable: bool,
     /// The peer has closed its direction, or the connection has failed.
     pub ended: bool,
+    /// Urgent data waits: a read ends before it, although more follows (RFC 9293, section 3.8.5).
+    pub urgent: bool,
 }
 
 /// Data in transit in one direction.
@@ -81,6 +83,7 @@ impl Connection {
         let readiness = &mut self.readiness[leg as usize];
         let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         readiness.ended |= flags.intersects(ended);
+        readiness.urgent = flags.contains(EventFlags::PRI);
         readiness.readable |= flags.intersects(EventFlags::IN | ended);
         readiness.writable |= flags.intersects(EventFlags::OUT | ended);
     }

@@ -96,7 +96,13 @@ impl EventLoop for Loop {
 
     fn ready(&self) -> String {
         let (name, open_max) = (&self.state.config.name, self.open_max);
-        format!("split proxy {name} is ready: at most {open_max} connections of clients")
+        let waiting = self.listeners.iter().filter(|listener| listener.socket.is_none());
+        let names = waiting.map(|listener| &*listener.name).collect::<Vec<_>>().join(", ");
+        let first = match names.is_empty() {
+            true => String::new(),
+            false => format!("; not before their servers answer listen: {names}"),
+        };
+        format!("split proxy {name} is ready: at most {open_max} connections of clients{first}")
     }
 
     /// Waits for events and handles them.

@@ -75,6 +75,9 @@ impl Loop {
             Ok(server) => server,
             Err(error) => {
                 self.counters.refused += 1;
+                if is_not_connected(&error) {
+                    return;
+                }
                 let name = &self.listeners[index].name;
                 self.report(now, &format!("{name}: a client is reset: {error}"));
                 self.listeners[index].handle_failure(now);
@@ -85,7 +88,8 @@ impl Loop {
         let number = self.next_number & NUMBER_MASK;
         self.next_number = self.next_number.wrapping_add(1);
         // Edge-triggered for both directions once, so that no later call changes it.
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let directions = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP;
+        let flags = directions | EventFlags::ET;
         for (leg, socket) in [(Leg::Client, &client), (Leg::Server, &server)] {
             if let Err(error) = self.poll.add(socket, SplitToken::Leg(leg, row, number), flags) {
                 self.free.push(row);
@@ -281,6 +285,12 @@ impl Loop {
             report(Level::Warning, message);
         }
     }
+}
+
+/// Whether the client has reset its connection before it was accepted.
+fn is_not_connected(error: &gridhaul_linux::Error) -> bool {
+    let gridhaul_linux::Error::Call { source, .. } = error else { return false };
+    source.kind() == io::ErrorKind::NotConnected
 }
 
 /// Lets the server see the address and port of the client.

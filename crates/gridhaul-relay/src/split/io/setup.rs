@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_linux::{Clock, LegOptions, require_congestion_control};
+use gridhaul_linux::{Clock, LegOptions, TCP_DELACK_MAX, require_congestion_control};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{SplitConfig, SplitLeg};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
@@ -135,6 +135,12 @@ pub(super) fn file_limits(split: &SplitConfig) -> (usize, u32) {
 pub(crate) fn leg_options(leg: &SplitLeg) -> Result<LegOptions, RunError> {
     if let Some(name) = &leg.congestion_control {
         require_congestion_control(name)?;
+    }
+    if let Some(delay) = leg.delayed_ack.filter(|delay| *delay > TCP_DELACK_MAX) {
+        return Err(RunError::Invalid(format!(
+            "`delayed_ack` is {delay}, and Linux delays acknowledgements by at most \
+             {TCP_DELACK_MAX}\n  help: write a smaller time; \"0 s\" acknowledges at once"
+        )));
     }
     let size = |bytes: Bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX);
     // 0 turns probes off; as an interval, the kernel refuses it.

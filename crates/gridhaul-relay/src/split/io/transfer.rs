@@ -55,6 +55,14 @@ enum Step {
     Blocked,
 }
 
+/// Whether a pipe was filled as far as possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filled {
+    Yes,
+    /// The stream is at its end, or at urgent data: only a read shows which.
+    Undecided,
+}
+
 impl Shared {
     pub(super) fn new(memory_max: u64, pipes: PipePool, immediate_acks: [bool; 2]) -> Self {
         let buffer = vec![0; BUFFER].into_boxed_slice();
@@ -119,8 +127,12 @@ impl Connection {
             _ => {}
         }
         if matches!(self.carry[index], Carry::Pipe(_)) {
-            self.fill_pipe(from, shared)?;
-        } else if shared.memory + BUFFER as u64 <= shared.memory_max {
+            if self.fill_pipe(from, shared)? == Filled::Yes {
+                return Ok(Step::Continue);
+            }
+            self.drop_carry(from, shared);
+        }
+        if shared.memory + BUFFER as u64 <= shared.memory_max {
             self.copy(from, shared)?;
         } else if self.readiness[from.other() as usize].writable {
             self.copy_preview(from, shared)?;
@@ -132,18 +144,24 @@ impl Connection {
 
     /// Moves data from the receive buffer to the pipe, which is empty: otherwise a full pipe and an
     /// empty receive buffer would be the same error.
-    fn fill_pipe(&mut self, from: Leg, shared: &Shared) -> Result<(), SessionEnd> {
-        let Carry::Pipe(pipe) = &self.carry[from as usize] else { return Ok(()) };
+    ///
+    /// splice(2) does not pass urgent data: before it, the stream seems to be at its end if FIN has
+    /// arrived, and empty otherwise. recv(2) passes it, and shows which is the case.
+    fn fill_pipe(&mut self, from: Leg, shared: &Shared) -> Result<Filled, SessionEnd> {
+        let Carry::Pipe(pipe) = &self.carry[from as usize] else { return Ok(Filled::Undecided) };
         let size = shared.pipes.size();
         match splice(self.socket(from), None, &pipe.write, None, size, SPLICE) {
-            Ok(0) => self.session.from_mut(from).handle_end(),
+            Ok(0) => return Ok(Filled::Undecided),
             Ok(length) => {
                 self.session.from_mut(from).handle_read(length as u32, BUFFER as u32);
                 self.acknowledge(from, shared);
             }
+            Err(Errno::AGAIN) if self.readiness[from as usize].urgent => {
+                return Ok(Filled::Undecided);
+            }
             Err(error) => self.read_failed(from, error)?,
         }
-        Ok(())
+        Ok(Filled::Yes)
     }
 
     /// Copies through the shared buffer, and keeps what the other leg does not accept.
@@ -158,10 +176,10 @@ impl Connection {
         };
         self.session.from_mut(from).handle_read(length as u32, BUFFER as u32);
         if length < BUFFER {
-            // A read that leaves space has emptied the receive buffer (epoll(7)), unless FIN
-            // follows.
+            // A read that leaves space has emptied the receive buffer (epoll(7)), unless FIN or
+            // urgent data follows.
             let readiness = &mut self.readiness[from as usize];
-            readiness.readable = readiness.ended;
+            readiness.readable = readiness.ended || readiness.urgent;
         }
         self.acknowledge(from, shared);
         let written = self.write(from.other(), &shared.buffer[..length])?;
