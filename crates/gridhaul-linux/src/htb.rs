@@ -16,6 +16,8 @@ pub struct Htb {
     pub burst: Bytes,
     /// Limit of the queue of every class.
     pub queue: QueueLimit,
+    /// Bytes below the IP header, such as those of Ethernet, that do not count.
+    pub link_header: u32,
     /// Classes with guaranteed rates. Their sum is at most `rate`.
     pub classes: Vec<HtbClass>,
 }
@@ -52,7 +54,13 @@ impl Htb {
     /// them with [`run_batch`](crate::run_batch).
     #[must_use]
     pub fn commands(&self, device: &str) -> String {
-        let mut lines = format!("qdisc add dev {device} root handle 1: htb default {DEFAULT:x}\n");
+        // tc-stab(8).
+        let size = match self.link_header {
+            0 => String::new(),
+            bytes => format!(" stab overhead -{bytes}"),
+        };
+        let mut lines =
+            format!("qdisc add dev {device} root handle 1:{size} htb default {DEFAULT:x}\n");
         self.append_classes(device, &mut lines);
         let queue = self.queue_discipline();
         for id in [DEFAULT].into_iter().chain((FIRST..).take(self.classes.len())) {
@@ -132,6 +140,7 @@ mod tests {
             rate: BitRate::from_bits_per_sec(1_000_000),
             burst: Bytes::new(3_000),
             queue: QueueLimit::Packets(50),
+            link_header: 14,
             classes: vec![HtbClass {
                 rate: BitRate::from_bits_per_sec(400_000),
                 ceil: BitRate::from_bits_per_sec(900_000),
@@ -143,7 +152,7 @@ mod tests {
         };
         let burst = "burst 3000 cburst 3000 quantum 1600";
         let expected = format!(
-            "qdisc add dev d root handle 1: htb default 2\n\
+            "qdisc add dev d root handle 1: stab overhead -14 htb default 2\n\
              class add dev d parent 1: classid 1:1 htb rate 1000000bit ceil 1000000bit {burst} \
              prio 0\n\
              class add dev d parent 1:1 classid 1:2 htb rate 600000bit ceil 1000000bit {burst} \
@@ -165,9 +174,11 @@ mod tests {
         let rate = BitRate::from_bits_per_sec(1_000);
         let class = HtbClass { rate, ceil: rate, destinations: Vec::new() };
         let queue = QueueLimit::Bytes(Bytes::new(9_000));
-        let htb = Htb { rate, burst: Bytes::new(1_500), queue, classes: vec![class] };
+        let (burst, classes) = (Bytes::new(1_500), vec![class]);
+        let htb = Htb { rate, burst, queue, link_header: 0, classes };
         let commands = htb.commands("d");
         assert!(commands.contains("classid 1:2 htb rate 8bit ceil 1000bit"), "{commands}");
         assert!(commands.contains("bfifo limit 9000"), "{commands}");
+        assert!(commands.contains("handle 1: htb default"), "{commands}");
     }
 }

@@ -28,6 +28,7 @@ mod clock;
 mod congestion_control;
 mod cpu_latency;
 mod error;
+mod file_lock;
 mod frame_batch;
 mod frame_metadata;
 mod htb;
@@ -78,6 +79,7 @@ pub use congestion_control::{
 };
 pub use cpu_latency::CpuLatencyLimit;
 pub use error::Error;
+pub use file_lock::FileLock;
 pub use frame_batch::{FrameBatch, ReceivedFrame};
 pub use frame_metadata::{
     Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind, VlanTag,

@@ -26,6 +26,7 @@ pub(super) fn token_bucket(scenario: &Scenario, shaper: &Shaper, flows: &[FlowLa
         rate: shaper.rate,
         burst: shaper.burst,
         queue: shaper.queue,
+        link_header: 0,
         classes: shaper.share.iter().map(class).collect(),
     }
 }

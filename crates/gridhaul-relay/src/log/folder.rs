@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gridhaul_linux::FileLock;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{LogError, Storage, StorageFile};
@@ -18,19 +19,7 @@ const LOCK: &str = "lock";
 pub struct Folder {
     path: PathBuf,
     /// Ends with the last clone.
-    _lock: Arc<Lock>,
-}
-
-/// A file that is locked as long as this value exists. Programs that other threads start have the
-/// file until they begin, and would keep the lock of a file that is only closed.
-#[derive(Debug)]
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // An error leaves the end of the lock to the end of the file.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
+    _lock: Arc<FileLock>,
 }
 
 impl Folder {
@@ -44,13 +33,10 @@ impl Folder {
             move |source| LogError::Storage { operation, name: path.display().to_string(), source }
         };
         fs::create_dir_all(path).map_err(failed("creating the folder"))?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let lock =
-            options.open(path.join(LOCK)).map_err(failed("opening the lock in the folder"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| LogError::Locked { folder: path.display().to_string() })?;
-        Ok(Self { path: path.to_owned(), _lock: Arc::new(Lock(lock)) })
+        let lock = FileLock::try_new(&path.join(LOCK));
+        let lock = lock.map_err(failed("opening the lock in the folder"))?;
+        let lock = lock.ok_or_else(|| LogError::Locked { folder: path.display().to_string() })?;
+        Ok(Self { path: path.to_owned(), _lock: Arc::new(lock) })
     }
 
     /// Whether a process uses the folder.

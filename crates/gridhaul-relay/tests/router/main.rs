@@ -7,3 +7,4 @@ mod failover;
 mod guide;
 mod network;
 mod removal;
+mod shaper;

@@ -1,10 +1,15 @@
 //! The end of a router leaves the system as it was before.
 
+use std::net::UdpSocket;
+
 use crate::network::{Network, SIDES, Side, is_possible, wait_until};
 
 const SHAPER: &str = "link.gprs.shaper.rate = \"60 kbit/s\"\n\
                       link.gprs.shaper.share.user = { guarantee = \"9 kbit/s\", \
                       packets = { to = [\"10.9.0.1\"], protocol = \"icmp\" } }\n";
+
+/// Port of the probes.
+const PROBES: u16 = 4_784;
 
 /// Everything that a router changes.
 fn snapshot(network: &Network, side: Side) -> String {
@@ -54,6 +59,57 @@ fn routes_rules_filters_and_shapers_are_those_of_before() {
     network.start(Side::Centre);
     network.stop(Side::Centre, "-TERM");
     assert_eq!(snapshot(&network, Side::Centre), before[1], "after kill, start and SIGTERM");
+}
+
+#[test]
+fn a_second_process_changes_nothing_while_the_router_runs() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([SHAPER, ""]);
+    let before = snapshot(&network, Side::Terminal);
+    // Both, so that no link changes meanwhile.
+    network.start_both();
+    let running = snapshot(&network, Side::Terminal);
+    // Without the address of the running one.
+    let file = network.config(Side::Terminal);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with("management"));
+    std::fs::write(&file, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    for options in [&[][..], &["--remove"]] {
+        let refused = network.relay(Side::Terminal, options);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(error.contains("this hybrid router is running"), "{options:?}: {error}");
+        assert!(!refused.status.success(), "{options:?}");
+        assert_eq!(snapshot(&network, Side::Terminal), running, "{options:?}");
+    }
+    network.stop(Side::Terminal, "-TERM");
+    assert_eq!(snapshot(&network, Side::Terminal), before);
+}
+
+#[test]
+fn a_start_that_fails_changes_nothing() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([SHAPER, ""]);
+    let before = snapshot(&network, Side::Terminal);
+    let occupy = || UdpSocket::bind((Side::Terminal.address(), PROBES)).unwrap();
+    let refuse = |network: &Network| {
+        let other = network.enter(Side::Terminal, occupy);
+        let refused = network.relay(Side::Terminal, &[]);
+        drop(other);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(error.contains("opening the probes of link dvbt"), "{error}");
+        snapshot(network, Side::Terminal)
+    };
+    assert_eq!(refuse(&network), before);
+    // The changes of a router that was killed stay as well: packets use them.
+    network.start(Side::Terminal);
+    network.stop(Side::Terminal, "-KILL");
+    let killed = snapshot(&network, Side::Terminal);
+    assert_ne!(killed, before);
+    assert_eq!(refuse(&network), killed);
 }
 
 #[test]

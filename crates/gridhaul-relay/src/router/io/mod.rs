@@ -9,12 +9,12 @@ mod status;
 mod system;
 mod token;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridhaul_core::router::{Event, LinkState, Machine, Probe};
 use gridhaul_linux::{
-    Clock, EventFlags, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
+    Clock, EventFlags, FileLock, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
 };
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
@@ -41,7 +41,9 @@ struct Loop {
     poll: Poll<RouterToken>,
     waker: Arc<Waker>,
     state: LoopState,
-    folder: std::path::PathBuf,
+    /// File of the record of all changes, which no other process may use.
+    record: PathBuf,
+    _lock: FileLock,
     machine: Machine,
     devices: LinkEvents,
     /// By link: number of the device in the kernel, 0 if there is none.
@@ -135,9 +137,7 @@ impl EventLoop for Loop {
         if self.drain.has_begun() {
             return;
         }
-        let config = &self.state.config;
-        let removed = system::remove(config, self.router(), &self.folder);
-        if let Err(error) = removed {
+        if let Err(error) = system::remove(&self.record) {
             report(Level::Error, &error.to_string());
         }
     }

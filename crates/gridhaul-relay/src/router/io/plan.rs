@@ -61,19 +61,21 @@ impl fmt::Display for Step {
 }
 
 impl Plan {
-    /// `reverse_path_filter` is the value for the devices of links.
+    /// `reverse_path_filter` is the value for the devices of links; `link_headers` are the bytes of
+    /// their packets below IP.
     pub(super) fn new(
         router: &RouterConfig,
         selected: &[usize],
         reverse_path_filter: &str,
+        link_headers: &[u32],
     ) -> Self {
-        let devices = router.link.values().map(|link| {
+        let devices = router.link.values().zip(link_headers).map(|(link, link_header)| {
             let mut steps = vec![Step::Sysctl {
                 name: reverse_path_filter_of(&link.device),
                 value: reverse_path_filter.to_owned(),
             }];
             if let Some(shaper) = &link.shaper {
-                steps.extend(shaper_steps(router, link, shaper));
+                steps.extend(shaper_steps(router, link, shaper, *link_header));
             }
             steps
         });
@@ -122,6 +124,12 @@ pub(super) fn versions(router: &RouterConfig) -> Vec<Version> {
     let addresses = || networks.iter().map(|(ip, _)| *ip).chain(peer);
     let is_used = |version: &Version| addresses().any(|ip| version_of(ip) == *version);
     [Version::V4, Version::V6].into_iter().filter(is_used).collect()
+}
+
+/// Whether routes use a gateway: those of its version of IP.
+pub(super) fn is_used(router: &RouterConfig, gateway: &str) -> bool {
+    let version = gateway.parse().map(version_of);
+    version.is_ok_and(|version| versions(router).contains(&version))
 }
 
 /// A version of IP.
@@ -198,7 +206,12 @@ fn routes_of(router: &RouterConfig, number: usize, link: &RouterLink) -> Vec<Ste
 
 /// The shaper of a device. Packets of segmentation offload would be bursts: HTB does not divide
 /// them.
-fn shaper_steps(router: &RouterConfig, link: &RouterLink, shaper: &RouterShaper) -> Vec<Step> {
+fn shaper_steps(
+    router: &RouterConfig,
+    link: &RouterLink,
+    shaper: &RouterShaper,
+    link_header: u32,
+) -> Vec<Step> {
     let shares = shaper.share.values().map(|share| HtbClass {
         rate: share.guarantee,
         ceil: share.limit.unwrap_or(shaper.rate),
@@ -213,6 +226,7 @@ fn shaper_steps(router: &RouterConfig, link: &RouterLink, shaper: &RouterShaper)
         rate: shaper.rate,
         burst: shaper.burst,
         queue: shaper.queue,
+        link_header,
         classes: std::iter::once(probes).chain(shares).collect(),
     };
     let commands = htb.commands(&link.device);
@@ -263,7 +277,7 @@ device = "dvbt0"
     fn a_link_has_a_table_with_a_rule_for_both_versions_of_ip() {
         let router = router();
         let text: Vec<_> =
-            Plan::new(&router, &[0], "2").steps().map(|step| step.to_string()).collect();
+            Plan::new(&router, &[0], "2", &[14, 0]).steps().map(|step| step.to_string()).collect();
         for line in [
             "sysctl -w net/ipv4/conf/gprs0.7/rp_filter=2",
             "ip -4 route replace 10.9.0.1/32 via 192.0.2.1 onlink dev gprs0.7 src 10.9.0.2 table \
@@ -276,11 +290,19 @@ device = "dvbt0"
             "ip -6 rule add pref 7101 fwmark 0x20000/0xff0000 lookup 7101",
             "ip -6 rule add pref 39869 iif lo lookup 7101",
             "ip link set dev gprs0.7 gso_max_segs 1",
-            "tc qdisc add dev gprs0.7 root handle 1: htb default 2",
+            "tc qdisc add dev gprs0.7 root handle 1: stab overhead -14 htb default 2",
         ] {
             assert!(text.iter().any(|found| found == line), "{line}\n{}", text.join("\n"));
         }
         assert!(text.last().unwrap().starts_with("nft -f - <<'END'\n"), "marks come last");
+    }
+
+    #[test]
+    fn a_gateway_is_used_for_destinations_of_its_version() {
+        let mut router = router();
+        assert!(is_used(&router, "192.0.2.1") && is_used(&router, "fe80::1"));
+        router.destinations.pop();
+        assert!(is_used(&router, "192.0.2.1") && !is_used(&router, "fe80::1"));
     }
 
     #[test]

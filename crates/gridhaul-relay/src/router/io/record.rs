@@ -4,12 +4,14 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use gridhaul_linux::FileLock;
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use serde_json::{Value, json};
 
 use super::plan::{Plan, Step};
 use crate::runtime::RunError;
+use crate::runtime::listener::{START_ATTEMPTS, pause};
 
 /// Changes that were made, and those that undo them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +68,28 @@ impl Record {
 /// The file of the record. A relative folder begins at the folder of the configuration file.
 pub(super) fn path_of(config: &RelayConfig, router: &RouterConfig, folder: &Path) -> PathBuf {
     folder.join(&router.state).join(format!("{}.router.json", config.name))
+}
+
+/// Excludes other processes that change the system by the same record. A router that was killed
+/// while it started a program leaves the lock with that process for a moment.
+pub(super) fn lock(path: &Path) -> Result<FileLock, RunError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| failed(path, &error))?;
+    }
+    let file = path.with_extension("lock");
+    for attempt in 0..START_ATTEMPTS {
+        if attempt > 0 {
+            pause();
+        }
+        if let Some(lock) = FileLock::try_new(&file).map_err(|error| failed(&file, &error))? {
+            return Ok(lock);
+        }
+    }
+    let path = path.display();
+    Err(RunError::Invalid(format!(
+        "router.state: {path}: this hybrid router is running, in another process\n  help: stop it \
+         (SIGTERM), which undoes its changes; another router needs another `name`"
+    )))
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> RunError {

@@ -11,9 +11,11 @@ use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Loop;
+use super::plan::is_used;
+use super::record::{self, Record, path_of};
 use super::ruleset::{self, Selection};
 use super::sockets::ProbeSocket;
-use super::system;
+use super::system::{self, Changes};
 use super::token::RouterToken;
 use crate::runtime::event_loop::{Drain, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
@@ -39,7 +41,12 @@ pub(crate) fn remove(
     router: &RouterConfig,
     folder: &Path,
 ) -> Result<bool, RunError> {
-    system::remove(config, router, folder)
+    let path = path_of(config, router, folder);
+    if Record::read(&path)?.is_none() {
+        return Ok(false);
+    }
+    let _lock = record::lock(&path)?;
+    system::remove(&path)
 }
 
 /// Checks a configuration on this machine.
@@ -51,6 +58,16 @@ pub(crate) fn validate(router: &RouterConfig) -> Result<(), RunError> {
             return Err(RunError::Invalid(format!(
                 "router.link.{name}: probes cannot distinguish this name from {other:?}\n  help: \
                  rename the link at both routers"
+            )));
+        }
+    }
+    for (name, link) in &router.link {
+        let unused = link.gateway.iter().find(|gateway| !is_used(router, gateway));
+        if let Some(gateway) = unused {
+            return Err(RunError::Invalid(format!(
+                "router.link.{name}.gateway: {gateway} is not used, because neither a destination \
+                 nor the peer has its version of IP\n  help: write the gateway for the other \
+                 version, or remove it"
             )));
         }
     }
@@ -73,15 +90,21 @@ impl Loop {
         mut sockets: ListeningSockets,
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
+        let record = path_of(config, router, folder);
+        let lock = record::lock(&record)?;
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
-        system::install(config, router, folder)?;
+        // Everything that may fail comes before the changes.
+        let (devices, sockets) = open(router, &poll)?;
+        let changes = system::install(router, &record)?;
         let clock = Clock::starts_in(Duration::ZERO);
-        let started = start(router, &clock, &poll);
-        let (machine, devices, sockets) = match started {
-            Ok(started) => started,
+        let machine = match start(router, &clock) {
+            Ok(machine) => machine,
             Err(error) => {
-                system::remove(config, router, folder)?;
-                return Err(error);
+                // Adopted changes stay: packets use them, and `run --remove` undoes them.
+                if changes == Changes::Own {
+                    system::remove(&record)?;
+                }
+                return Err(error.into());
             }
         };
         let indices =
@@ -91,7 +114,8 @@ impl Loop {
             poll,
             waker,
             state: LoopState { config: config.clone(), requests },
-            folder: folder.to_owned(),
+            record,
+            _lock: lock,
             machine,
             devices,
             indices,
@@ -103,13 +127,11 @@ impl Loop {
     }
 }
 
-/// Sockets, and a machine that considers all links up, whose links the classes use from now on: the
-/// first events of the devices state which are not.
-fn start(
+/// Events of devices, and a socket for each link.
+fn open(
     router: &RouterConfig,
-    clock: &Clock,
     poll: &Poll<RouterToken>,
-) -> Result<(Machine, LinkEvents, Vec<ProbeSocket>), RunError> {
+) -> Result<(LinkEvents, Vec<ProbeSocket>), Error> {
     let devices = LinkEvents::open()?;
     poll.add(&devices, RouterToken::Devices, EventFlags::IN)
         .map_err(Error::call("watching devices"))?;
@@ -120,13 +142,19 @@ fn start(
             .map_err(Error::call("watching probes"))?;
         sockets.push(socket);
     }
+    Ok((devices, sockets))
+}
+
+/// A machine that considers all links up, whose links the classes use from now on: the first events
+/// of the devices state which are not.
+fn start(router: &RouterConfig, clock: &Clock) -> Result<Machine, Error> {
     let machine = Machine::new(clock.now(), settings(router));
     // Classes may use other links than in a process before this one.
     let selected: Vec<_> = (0..=router.class.len())
         .map(|class| Selection { class, link: machine.selected(class) })
         .collect();
     replace_mark_rules(ruleset::TABLE_NAME, &ruleset::selection(&selected))?;
-    Ok((machine, devices, sockets))
+    Ok(machine)
 }
 
 fn settings(router: &RouterConfig) -> Settings {

@@ -3,60 +3,61 @@
 use std::path::Path;
 
 use gridhaul_linux::{Error, apply_ruleset, interface_index, read_output, read_sysctl, set_sysctl};
-use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{RouterConfig, RouterLink};
 
 use super::plan::{
     AFTER_MAIN, DeviceBefore, Plan, Step, option, reverse_path_filter_of, table, undo, versions,
 };
-use super::record::{Record, path_of};
+use super::record::Record;
 use super::ruleset;
 use crate::runtime::{Level, RunError, report};
+
+/// Bytes of the Ethernet header.
+const ETHERNET: u32 = 14;
 
 /// Whom errors of programs name.
 const NODE: &str = "the hybrid router";
 
-/// Makes all changes. Changes of an earlier process, which was killed or is replaced, are adopted
-/// if they are the same; otherwise they are undone first.
-pub(super) fn install(
-    config: &RelayConfig,
-    router: &RouterConfig,
-    folder: &Path,
-) -> Result<(), RunError> {
-    let path = path_of(config, router, folder);
+/// Whose changes a router uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changes {
+    Own,
+    /// Those of an earlier process, which was killed or is replaced.
+    Adopted,
+}
+
+/// Makes all changes. Those of an earlier process are adopted if they are the same, or else undone
+/// first.
+pub(super) fn install(router: &RouterConfig, path: &Path) -> Result<Changes, RunError> {
     let plan = plan(router)?;
-    if let Some(record) = Record::read(&path)? {
+    if let Some(record) = Record::read(path)? {
         let set: Vec<_> = plan.steps().cloned().collect();
         if record.set == set && is_installed() {
             // The kernel may have removed routes meanwhile.
-            return Ok(plan.routes.iter().flatten().try_for_each(apply)?);
+            plan.routes.iter().flatten().try_for_each(apply)?;
+            return Ok(Changes::Adopted);
         }
         remove_steps(&record.undo);
-        Record::remove(&path)?;
+        Record::remove(path)?;
     }
     check_free(router)?;
     let before: Vec<_> = router.link.values().map(read_before).collect::<Result<_, Error>>()?;
     let record = Record::new(&plan, undo(router, &before));
-    record.write(&path)?;
+    record.write(path)?;
     let done = plan.steps().try_for_each(apply);
     if let Err(error) = done {
         remove_steps(&record.undo);
-        Record::remove(&path)?;
+        Record::remove(path)?;
         return Err(error.into());
     }
-    Ok(())
+    Ok(Changes::Own)
 }
 
 /// Undoes all changes that are recorded. Returns whether there were any.
-pub(super) fn remove(
-    config: &RelayConfig,
-    router: &RouterConfig,
-    folder: &Path,
-) -> Result<bool, RunError> {
-    let path = path_of(config, router, folder);
-    let Some(record) = Record::read(&path)? else { return Ok(false) };
+pub(super) fn remove(path: &Path) -> Result<bool, RunError> {
+    let Some(record) = Record::read(path)? else { return Ok(false) };
     remove_steps(&record.undo);
-    Record::remove(&path)?;
+    Record::remove(path)?;
     Ok(true)
 }
 
@@ -67,7 +68,18 @@ pub(super) fn plan(router: &RouterConfig) -> Result<Plan, Error> {
     // devices without an address.
     let of_all = read_sysctl(&reverse_path_filter_of("all"))?;
     let of_devices = if of_all == "0" { "0" } else { "2" };
-    Ok(Plan::new(router, &preferred(router), of_devices))
+    let link_headers: Vec<_> = router.link.values().map(link_header).collect();
+    Ok(Plan::new(router, &preferred(router), of_devices, &link_headers))
+}
+
+/// Bytes below the IP header that a shaper of the device of a link would count: those of Ethernet.
+/// A device that does not exist at present is shaped when it does.
+fn link_header(link: &RouterLink) -> u32 {
+    if link.shaper.is_none() {
+        return 0;
+    }
+    let shown = read_output("ip", &["link", "show", "dev", &link.device], NODE);
+    if shown.is_ok_and(|text| text.contains("link/ether")) { ETHERNET } else { 0 }
 }
 
 /// The first link of each class, and the first link for all other packets.
