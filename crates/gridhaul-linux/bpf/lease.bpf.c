@@ -69,6 +69,7 @@ struct lease {
 struct lease_counters {
     u64 withheld;
     u64 resets;
+    u64 fragments;
 };
 
 /* Packets of a connection in one direction. */
@@ -127,18 +128,21 @@ inlined int is_held(const struct lease *lease) { return clock_ns() < lease->unti
 
 enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, TCP_HEADER = 20 };
 enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_SERVICE_VLAN = 0x88a8 };
-enum { ICMP = 1, TCP = 6, ICMPV6 = 58 };
+enum { ICMP = 1, TCP = 6, FRAGMENT_HEADER = 44, ICMPV6 = 58 };
 /* RFC 792, RFC 4443: messages that report the MTU of a path. */
 enum { UNREACHABLE = 3, PACKET_TOO_BIG = 2 };
 enum { TAGGED = 0x1000, VLAN_IDENTIFIER = 0x0fff };
 
-/* Headers of an IP packet that is no fragment. */
+/* Headers of an IP packet. */
 struct headers {
     /* From the destination address on: Ethernet, possibly a tag, and the begin of the IP header. */
     u8 head[ETHERNET + TAG + IPV4] __attribute__((aligned(8)));
     u8 version;
+    /* FRAGMENT_HEADER for a fragment of IPv6. */
     u8 protocol;
     u16 vlans[2];
+    /* IPv4: more fragments, or an offset. */
+    u32 is_fragment;
     u32 network;
     u32 transport;
 };
@@ -155,6 +159,7 @@ inlined int find_headers(const struct packet *packet, struct headers *found)
     found->network = ETHERNET;
     found->vlans[0] = packet->vlan_present ? TAGGED | (packet->vlan_tci & VLAN_IDENTIFIER) : 0;
     found->vlans[1] = 0;
+    found->is_fragment = 0;
     type = (u16)(head[12] << 8 | head[13]);
     if (type == TYPE_VLAN || type == TYPE_SERVICE_VLAN) {
         found->vlans[1] = (u16)(TAGGED | ((head[14] & 0x0f) << 8 | head[15]));
@@ -166,8 +171,8 @@ inlined int find_headers(const struct packet *packet, struct headers *found)
         found->version = 4;
         found->protocol = ip[9];
         found->transport = found->network + (ip[0] & 0x0f) * 4;
-        /* More fragments, or an offset. */
-        return !(ip[6] & 0x3f) && !ip[7];
+        found->is_fragment = ip[6] & 0x3f || ip[7];
+        return 1;
     }
     if (type == TYPE_IPV6) {
         found->version = 6;
@@ -193,11 +198,11 @@ inlined int is_local(const struct lease *lease, const struct headers *found)
 
 /* --- division of packets ------------------------------------------------------------------------- */
 
-enum decision { KERNEL, BOTH, PROXY };
+enum decision { KERNEL, FRAGMENT, BOTH, PROXY };
 
 /* Who receives the packet. Group addresses and this machine's own addresses concern its own protocols, and
  * all but TCP needs no proxy. Messages about the path MTU reach the hosts by the kernel's bridge; the proxy
- * reads them as well. */
+ * reads them as well. Fragments of TCP, which a proxy cannot serve, are counted. */
 inlined enum decision decide(const struct packet *packet)
 {
     const struct lease *lease = the_lease();
@@ -208,6 +213,10 @@ inlined enum decision decide(const struct packet *packet)
         return KERNEL;
     if (found.head[0] & 1 || is_local(lease, &found))
         return KERNEL;
+    if (found.version == 6 && found.protocol == FRAGMENT_HEADER)
+        return load_bytes(packet, found.transport, &type, sizeof type) || type != TCP ? KERNEL : FRAGMENT;
+    if (found.is_fragment)
+        return found.protocol == TCP ? FRAGMENT : KERNEL;
     if (found.protocol == TCP)
         return PROXY;
     if (found.protocol != ICMP && found.protocol != ICMPV6)
@@ -225,17 +234,18 @@ SEC("classifier/withhold")
 int withhold(struct packet *packet)
 {
     struct lease_counters *count;
+    enum decision decision = decide(packet);
 
-    if (decide(packet) != PROXY)
+    if (decision != PROXY && decision != FRAGMENT)
         return NEXT;
     count = the_counters();
     if (count)
-        __sync_fetch_and_add(&count->withheld, 1);
-    return DROP;
+        __sync_fetch_and_add(decision == PROXY ? &count->withheld : &count->fragments, 1);
+    return decision == PROXY ? DROP : NEXT;
 }
 
 SEC("socket/copy")
-int copy(struct packet *packet) { return decide(packet) == KERNEL ? NOTHING : WHOLE_PACKET; }
+int copy(struct packet *packet) { return decide(packet) < BOTH ? NOTHING : WHOLE_PACKET; }
 
 /* --- reset of abandoned connections -------------------------------------------------------------- */
 
@@ -340,7 +350,7 @@ int reset(struct packet *packet)
     held = is_held(lease);
     if (held && !lease->has_abandoned)
         return NEXT;
-    if (!find_headers(packet, &found) || found.protocol != TCP)
+    if (!find_headers(packet, &found) || found.is_fragment || found.protocol != TCP)
         return NEXT;
     if (load_bytes(packet, found.transport, tcp, sizeof tcp) || !find_flow(packet, &found, tcp, &flow))
         return NEXT;

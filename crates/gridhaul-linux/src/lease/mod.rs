@@ -79,6 +79,8 @@ pub struct LeaseCounters {
     pub withheld: u64,
     /// Packets of abandoned connections that were answered with a reset.
     pub resets: u64,
+    /// Fragments of TCP packets, which the bridge forwards.
+    pub fragments: u64,
 }
 
 impl Lease {
@@ -275,9 +277,9 @@ impl Lease {
     /// # Errors
     /// The kernel's error.
     pub fn counters(&self) -> Result<LeaseCounters, LeaseError> {
-        let bytes = map_lookup(self.counters.as_fd(), 0, 16).map_err(LeaseError::map)?;
+        let bytes = map_lookup(self.counters.as_fd(), 0, 24).map_err(LeaseError::map)?;
         let count = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-        Ok(LeaseCounters { withheld: count(0), resets: count(8) })
+        Ok(LeaseCounters { withheld: count(0), resets: count(8), fragments: count(16) })
     }
 
     fn forget_abandoned(&self) -> Result<(), LeaseError> {

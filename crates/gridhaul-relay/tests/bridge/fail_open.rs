@@ -1,13 +1,14 @@
 //! The bridge of the kernel takes over when the relay is killed or hangs.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use gridhaul_testing::has_tool;
 use rustix::process::Signal;
+use socket2::{Domain, Socket};
 
-use crate::network::{Devices, Network, is_possible, run, server_address, wait_until};
+use crate::network::{Devices, Network, address, is_possible, run, server_address, wait_until};
 use crate::transfer::{Ends, pattern};
 
 const RULE: &str = "[bridge.rule.all]\nmode = \"reflect\"\nbuffer = \"200 kB\"\n";
@@ -78,6 +79,44 @@ fn connections_continue_when_the_relay_hangs() {
     network.signal(Signal::CONT);
     wait_until("the relay has noticed it", || network.reports().contains("in time"));
     exchange(&mut client, &mut server);
+}
+
+/// The first fragment of a TCP packet, with the header of IP, from the client to the server.
+fn fragment(is_v6: bool) -> Vec<u8> {
+    const TCP: u8 = 6;
+    let (source, destination) = (address(is_v6, 1), address(is_v6, 2));
+    let mut bytes = match is_v6 {
+        false => vec![0x45, 0, 0, 44, 0, 1, 0x20, 0, 64, TCP, 0, 0],
+        true => vec![0x60, 0, 0, 0, 0, 32, 44, 64],
+    };
+    for address in [source, destination] {
+        match address {
+            IpAddr::V4(address) => bytes.extend(address.octets()),
+            IpAddr::V6(address) => bytes.extend(address.octets()),
+        }
+    }
+    if is_v6 {
+        bytes.extend([TCP, 0, 0, 1, 0, 0, 0, 1]);
+    }
+    bytes.extend([0; 24]);
+    bytes
+}
+
+#[test]
+fn fragments_that_the_kernel_forwards_are_counted() {
+    let Some(network) = bridged() else { return };
+    // raw(7): packets with their headers.
+    const RAW: (i32, i32) = (3, 255);
+    for (count, is_v6) in [(1, false), (2, true)] {
+        let domain = if is_v6 { Domain::IPV6 } else { Domain::IPV4 };
+        let socket = || Socket::new(domain, RAW.0.into(), Some(RAW.1.into())).unwrap();
+        let socket = network.left.enter(socket).unwrap();
+        let server = SocketAddr::new(address(is_v6, 2), 0);
+        socket.send_to(&fragment(is_v6), &server.into()).unwrap();
+        wait_until("the fragment is counted", || {
+            network.document("/status")["untouched_count"]["fragment"] == count
+        });
+    }
 }
 
 #[test]

@@ -14,5 +14,6 @@ mod guide;
 mod matrix;
 mod network;
 mod reload;
+mod second;
 mod transfer;
 mod upgrade;

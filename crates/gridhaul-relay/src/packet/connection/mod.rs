@@ -219,7 +219,9 @@ impl Connection {
         let mut segment = frame.tcp.segment_of(header, frame.ip.header_len());
         segment.len = payload.len() as u32;
         self.directions[index].headers = Some(LowerHeaders::of(frame));
-        self.last_segment = now;
+        if !self.is_answered_probe(*from, &segment) {
+            self.last_segment = now;
+        }
         if header.flags.has(Flags::SYN) {
             self.on_syn(arrival);
             if self.acknowledges() {
@@ -245,6 +247,21 @@ impl Connection {
         if self.mode == ProxyMode::Ack && !is_forwarded {
             self.held = Some(Box::new(HeldAcknowledgement::of(&segment, arrival)));
         }
+    }
+
+    /// Whether a segment is a keep-alive probe (RFC 9293, section 3.8.4) that the proxy answers in
+    /// place of the other host. Such probes do not show that the other host exists; without the
+    /// proxy, they do. Hosts that it has separated cannot continue without it.
+    fn is_answered_probe(&self, from: Side, segment: &Segment) -> bool {
+        let is_other =
+            [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| segment.flags.has(*flag));
+        if segment.len > 1 || is_other {
+            return false;
+        }
+        let Some(first) = self.proxy.first_sequence_number(from) else { return false };
+        let received = self.proxy.buffer_status(from).received as u32;
+        let is_old = segment.seq == first.wrapping_add(received).wrapping_sub(1);
+        is_old && !self.forwards() && !self.is_terminated()
     }
 
     /// Handles the timers of the proxy that have expired.

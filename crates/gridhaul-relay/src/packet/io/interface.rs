@@ -1,21 +1,25 @@
 //! A network interface of the bridge.
 
 use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use gridhaul_core::wire::VlanTag;
 use gridhaul_linux::{
     Checksum, FrameBatch, FrameMetadata, OutgoingFrame, PacketSocket, ReceivedFrame, Segmentation,
-    SegmentationKind, SendRejection, interface_mtu,
+    SegmentationKind, SendRejection, interface_index, interface_mtu,
 };
 
 use crate::packet::joining::CHECKSUM;
 use crate::packet::{BridgeCounters, ChecksumState, ComposedFrame, Frame, FrameDropCause, Offload};
 use crate::runtime::RunError;
+use crate::runtime::listener::{START_ATTEMPTS, pause};
 
 /// An interface with its packet socket.
 pub(super) struct Interface {
     pub(super) name: String,
     pub(super) socket: PacketSocket,
+    _claim: UnixDatagram,
 }
 
 /// Buffer of the socket: some milliseconds at 10 Gbit/s.
@@ -25,13 +29,14 @@ const SEND_BUFFER: usize = 4 << 20;
 impl Interface {
     /// Opens the interface for frames to all addresses.
     pub(super) fn open(name: &str) -> Result<Self, RunError> {
+        let claim = claim(name)?;
         let socket = PacketSocket::open_with_metadata(name, PacketSocket::ALL_PROTOCOLS)?;
         socket.set_promiscuous(name)?;
         let sized = socket
             .set_receive_buffer(RECEIVE_BUFFER)
             .and_then(|()| socket.set_send_buffer(SEND_BUFFER));
         sized.map_err(|source| Self::failed(name, source))?;
-        Ok(Self { name: name.to_owned(), socket })
+        Ok(Self { name: name.to_owned(), socket, _claim: claim })
     }
 
     /// Receives waiting frames. Returns how many there are; none while the interface is down.
@@ -69,7 +74,10 @@ impl Interface {
 
     /// Largest IP packet.
     pub(super) fn mtu(&self) -> Result<u32, RunError> {
-        Ok(interface_mtu(&self.name)?)
+        interface_mtu(&self.name).map_err(|error| match error {
+            gridhaul_linux::Error::Call { source, .. } => Self::failed(&self.name, source),
+            error => error.into(),
+        })
     }
 
     /// Frames that the kernel has dropped since the last call, because the buffer of the socket was
@@ -81,6 +89,29 @@ impl Interface {
     fn failed(name: &str, source: io::Error) -> RunError {
         RunError::Interface { interface: name.to_owned(), source }
     }
+}
+
+/// Excludes another relay with this interface: each of them would forward all packets. The name is
+/// one of the network namespace (unix(7), abstract addresses), and is free when the process ends. A
+/// relay that was killed while it started a program leaves it to that process for a moment.
+fn claim(name: &str) -> Result<UnixDatagram, RunError> {
+    let failed = |source| Interface::failed(name, source);
+    let index = interface_index(name)?;
+    let address = SocketAddr::from_abstract_name(format!("gridhaul-bridge-{index}"));
+    let address = address.map_err(failed)?;
+    for attempt in 0..START_ATTEMPTS {
+        if attempt > 0 {
+            pause();
+        }
+        match UnixDatagram::bind_addr(&address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            bound => return bound.map_err(failed),
+        }
+    }
+    Err(RunError::Invalid(format!(
+        "bridge.interfaces: another relay has the interface {name}\n  help: stop it first; a second \
+         one would forward the same packets once more"
+    )))
 }
 
 /// "Network is down", which the kernel reports once after an interface has gone down.

@@ -27,8 +27,12 @@ impl Loop {
             causes.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
         };
         let ended = EndCause::ALL.iter().map(|cause| (cause.name(), counters.ended(*cause)));
-        let untouched =
-            UntouchedCause::ALL.iter().map(|cause| (cause.name(), counters.untouched(*cause)));
+        // With a lease, the kernel leaves fragments to its bridge.
+        let fragments = lease.map_or(0, |lease| lease.fragments);
+        let untouched = UntouchedCause::ALL.iter().map(|cause| {
+            let by_kernel = if *cause == UntouchedCause::Fragment { fragments } else { 0 };
+            (cause.name(), counters.untouched(*cause) + by_kernel)
+        });
         let dropped =
             FrameDropCause::ALL.iter().map(|cause| (cause.name(), counters.dropped(*cause)));
         json!({

@@ -8,7 +8,9 @@ use super::cases::MODES;
 use super::frames::{data, engine, frame, on_link, open, packet_too_big};
 use super::host::Plan;
 use super::world::{World, rule, settings};
-use crate::packet::{BridgePort, EndCause, Frame, FrameDropCause, Handling, UntouchedCause};
+use crate::packet::{
+    BridgePort, EndCause, Engine, Frame, FrameDropCause, Handling, UntouchedCause,
+};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -51,6 +53,32 @@ fn an_idle_connection_without_bytes_at_risk_continues_without_the_proxy() {
         }
         world.run_to_end(LIMIT);
         world.assert_complete();
+    }
+}
+
+#[test]
+fn probes_that_the_proxy_answers_do_not_keep_an_idle_connection() {
+    for (mode, seq, is_kept) in
+        [("reflect", 105, false), ("spoof", 105, false), ("reflect", 106, true), ("ack", 105, true)]
+    {
+        let mut settings = settings(&rule(mode));
+        settings.idle_timeout = Duration::from_secs(20);
+        let mut engine = Engine::new(settings, || 7);
+        open(&mut engine);
+        let first = frame(true, data(101), b"first");
+        engine.handle_frame(Instant::ZERO, BridgePort::First, &Frame::new(&first));
+        let acknowledgement = TcpHeader { ack: 106, ..data(501) };
+        let second = frame(false, acknowledgement, &[]);
+        engine.handle_frame(Instant::ZERO, BridgePort::Second, &Frame::new(&second));
+        for step in 1..7 {
+            let now = Instant::ZERO + Duration::from_secs(5 * step);
+            let probe = frame(true, data(seq), &[]);
+            engine.handle_frame(now, BridgePort::First, &Frame::new(&probe));
+            engine.handle_timeout(now);
+            engine.outgoing().clear();
+        }
+        let ended = engine.counters().ended(EndCause::Idle);
+        assert_eq!(ended, u64::from(!is_kept), "{mode}, {seq}");
     }
 }
 
