@@ -26,7 +26,7 @@ pub(super) struct MeterSocket {
     pub output: Option<Box<Output>>,
 }
 
-/// What the events of a connection have shown of its received data.
+/// Received data of a connection, as its events have shown it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Input {
     #[default]

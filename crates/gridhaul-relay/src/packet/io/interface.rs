@@ -109,8 +109,8 @@ fn claim(name: &str) -> Result<UnixDatagram, RunError> {
         }
     }
     Err(RunError::Invalid(format!(
-        "bridge.interfaces: another relay has the interface {name}\n  help: stop it first; a second \
-         one would forward the same packets once more"
+        "bridge.interfaces: another relay has the interface {name}\n  help: stop it first; a \
+         second one would forward the same packets once more"
     )))
 }
 
