@@ -241,3 +241,14 @@ fn the_goodput_includes_the_time_of_retransmissions_in_vain() {
     assert_eq!(found.goodput_bit_per_s, Some(16_000.0), "{}", found.details());
     assert_eq!(found.verdict.limit, Some(Limit::Timeout), "{}", found.details());
 }
+
+#[test]
+fn a_segment_without_the_handshake_is_one_packet() {
+    let mut capture = Capture::new();
+    for _ in 0..20 {
+        capture.segment(CLIENT, 60_000, 1_000);
+        capture.wait(50_000);
+        capture.segment(SERVER, 60_000, 0);
+    }
+    assert_eq!(capture.explained().counters.packets, 20);
+}

@@ -51,7 +51,7 @@ impl Direction {
                 self.followed.add(last.1);
             }
         }
-        let packets = payload.div_ceil(self.mss()).max(1);
+        let packets = self.packets(segment);
         let headers = u64::from(segment.packet - segment.payload.min(segment.packet));
         let bytes = u64::from(segment.packet) + (packets - 1) * headers;
         self.traffic.packets += packets;
@@ -70,6 +70,15 @@ impl Direction {
         } else {
             self.handle_old_data(sent);
         }
+    }
+
+    /// Packets into which a captured segment is divided: several, if it is one of segmentation
+    /// offload. Without the handshake's options, one of the size of a packet of Ethernet is none.
+    fn packets(&self, segment: &CapturedSegment) -> u64 {
+        if self.mss_options == [None; 2] && segment.packet <= 1_500 {
+            return 1;
+        }
+        u64::from(segment.payload).div_ceil(self.mss()).max(1)
     }
 
     /// Time within which a segment of a burst follows another one. At the receiver, the slowest
