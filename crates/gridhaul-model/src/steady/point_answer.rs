@@ -157,10 +157,10 @@ fn flow_row(chain: &ConnectionChain<'_>, completion: Option<&Completion>) -> Row
     {
         let bits = transfer.size.get() as f64 * 8.0;
         let is_single = demand.connections == 1;
-        if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
-            set(Metric::Goodput, connections * bits / completion.last_s);
-        }
         if let Some(mean_s) = completion.mean_s {
+            if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
+                set(Metric::Goodput, connections * bits / completion.last_s);
+            }
             set(Metric::CompletionTime, mean_s);
             set(Metric::TransferRate, bits / mean_s);
         }

@@ -7,12 +7,16 @@ use gridhaul_scenario::scenario::Scenario;
 
 /// Twenty transfers of 5 kB over 1 Mbit/s, of which one takes 73 ms.
 fn answer(spread: &str) -> Answer {
+    answer_of("5 kB", spread)
+}
+
+fn answer_of(size: &str, spread: &str) -> Answer {
     let text = format!(
         "title = \"transfers\"\nduration = \"100 s\"\n[node]\na = {{}}\nb = {{}}\n\
          [link.l]\nfrom = \"a\"\nto = \"b\"\n\
          both = {{ rate = \"1 Mbit/s\", delay = \"10 ms\", queue = \"200 packets\" }}\n\
          [flow.f]\nfrom = \"a\"\nto = \"b\"\ncount = 20\n{spread}\n\
-         load.transfer = {{ size = \"5 kB\" }}\n"
+         load.transfer = {{ size = \"{size}\" }}\n"
     );
     let scenario =
         Scenario::from_toml(&text, "transfers.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -33,8 +37,19 @@ fn transfers_that_hardly_meet_take_the_time_of_one() {
 /// The simulator has a mean of 476.6 ms: the link transmits one transfer after another.
 #[test]
 fn transfers_that_start_at_once_wait_for_half_of_the_others() {
-    let time_s = mean_s(&answer("start_spread = \"0 s\"")).unwrap();
+    let answer = answer("start_spread = \"0 s\"");
+    let time_s = mean_s(&answer).unwrap();
     assert!((time_s / 0.4766 - 1.0).abs() < 0.01, "{time_s}");
+    let goodput = answer.points[0].flows[0].mean(Metric::Goodput).unwrap();
+    assert!((goodput / 908_744.0 - 1.0).abs() < 0.01, "{goodput}");
+}
+
+/// Rounds of several transfers interleave: only the bounds are known.
+#[test]
+fn transfers_of_several_rounds_that_start_at_once_have_neither_mean_nor_goodput() {
+    let answer = answer_of("100 kB", "start_spread = \"0 s\"");
+    assert_eq!(mean_s(&answer), None);
+    assert_eq!(answer.points[0].flows[0].mean(Metric::Goodput), None);
 }
 
 /// The simulator has 150 ms, between one transfer and the last of all.
