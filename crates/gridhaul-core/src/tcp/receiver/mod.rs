@@ -456,8 +456,8 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement is one of those that go at once. With Linux, those of data beyond a gap and
-    /// of old data are as well (`tcp_dec_quickack_mode`).
+    /// An acknowledgement is one of those that go at once. With Linux, those of data beyond a gap
+    /// and of old data are as well (`tcp_dec_quickack_mode`).
     #[inline]
     const fn use_quick_ack(&mut self) {
         self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
