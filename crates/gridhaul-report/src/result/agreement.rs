@@ -6,6 +6,7 @@ use gridhaul_scenario::answer::Estimate;
 use super::measure::{Measure, is_significant};
 use super::{flow, of_flow, subjects};
 use crate::parameter_label::PointLabels;
+use crate::point_index::PointIndex;
 
 /// Relative deviation up to which answers agree.
 const AGREEMENT: f64 = 0.1;
@@ -74,11 +75,11 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
 
 fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec<Pair<'a>> {
     let single_points = first.points.len() == 1 && other.points.len() == 1;
-    let labels = PointLabels::new(&first.points);
+    let (labels, index_of_other) = (PointLabels::new(&first.points), PointIndex::new(other));
     let mut pairs = Vec::new();
     for (index, point) in first.points.iter().enumerate() {
         let counterpart =
-            if single_points { other.points.first() } else { other.point_as(index, point) };
+            if single_points { other.points.first() } else { index_of_other.find(index, point) };
         let Some(counterpart) = counterpart else { continue };
         for subject in subjects(&[point].into_iter()) {
             let rows = [point, counterpart].map(|point| flow(point, subject.name));

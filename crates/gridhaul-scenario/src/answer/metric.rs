@@ -184,13 +184,14 @@ metrics! {
          connections that opened.";
     HandshakeTimeP98 "handshake_time_p98_s" "98th percentile of handshake time" "s" Flow
         "98th percentile of the handshake time over all connections that opened or failed; null if \
-         more than 2 % failed.";
+         more than 2 % failed. Rounded up like `delay_p98_s`.";
     ConnectTimeMean "connect_time_mean_s" "time to connect, mean" "s" Flow
         "Time from the start of a connection attempt until the device can send its message, with \
          the handshakes of TCP and TLS; mean over the attempts that succeeded. Only flows with \
          `connection`, `tls`, `reconnect` or `accept` have this column and the next six.";
     ConnectTimeP98 "connect_time_p98_s" "98th percentile of time to connect" "s" Flow
-        "98th percentile of the time to connect over the attempts that succeeded.";
+        "98th percentile of the time to connect over the attempts that succeeded. Rounded up like \
+         `delay_p98_s`.";
     TlsHandshakes "tls_handshakes_count" "full TLS handshakes" "" Flow
         "Full TLS handshakes completed by devices, including the warm-up.";
     TlsResumptions "tls_resumptions_count" "TLS resumptions" "" Flow
@@ -270,7 +271,9 @@ metrics! {
         "98th percentile of the message delay. A TCP message that has not arrived at the end of \
          the run is included if it has waited longer than the percentile, and otherwise excluded; \
          null if the percentile falls among messages that have not arrived. Lost datagrams are \
-         excluded.";
+         excluded. Delays of simulated and emulated messages are counted in classes: the value is \
+         the upper end of a class, up to 0.1 % above the exact percentile, and never above the \
+         largest delay.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest delay of the messages that arrived.";
     DeadlineMet "deadline_met_ratio" "deadline met" "" Flow

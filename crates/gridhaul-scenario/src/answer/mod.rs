@@ -218,15 +218,6 @@ impl Answer {
         point.replications.unwrap_or(self.replications)
     }
 
-    /// The point with the parameters of a point at `index` of another answer. Answers to the same
-    /// sweep have it at the same index; only for other answers all points are searched.
-    #[must_use]
-    pub fn point_as(&self, index: usize, point: &Point) -> Option<&Point> {
-        let is_same = |own: &&Point| own.parameters == point.parameters;
-        let at_index = self.points.get(index).filter(is_same);
-        at_index.or_else(|| self.points.iter().find(is_same))
-    }
-
     /// Removes the values of single replications unless they are recorded
     /// (`record.each_replication`): the state in which an answer is stored.
     pub fn remove_unrecorded(&mut self, record: &Record) {

@@ -18,9 +18,9 @@ use crate::results_folder::scenario_name;
 /// Reads the answers, and prints or writes them.
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let mut answers = Vec::new();
-    for results in &args.results {
+    for (results, label) in args.results.iter().zip(labels(&args.results)) {
         for path in answer_files(results)? {
-            answers.push((label(results), read_answer(&path)?));
+            answers.push((label.clone(), read_answer(&path)?));
         }
     }
     let answers: Vec<(String, &Answer)> =
@@ -87,6 +87,17 @@ pub(super) fn answer_files(results: &Path) -> Result<Vec<PathBuf>, CommandError>
     Ok(files)
 }
 
+/// The names of results; where several have the same one, their paths as they were given.
+fn labels(results: &[PathBuf]) -> Vec<String> {
+    let names: Vec<String> = results.iter().map(|results| label(results)).collect();
+    let is_unique = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let label = |(name, results): (&String, &PathBuf)| match is_unique(name) {
+        true => name.clone(),
+        false => results.display().to_string(),
+    };
+    names.iter().zip(results).map(label).collect()
+}
+
 /// The name of the results: that of the folder.
 pub(super) fn label(results: &Path) -> String {
     if results.is_dir() {
@@ -97,5 +108,22 @@ pub(super) fn label(results: &Path) -> String {
     match absolute.parent().filter(|_| is_answer) {
         Some(folder) => scenario_name(&folder.join("scenario.toml")),
         None => scenario_name(results),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_the_same_name_have_their_paths_as_labels() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["d1/x", "d2/x", "d2/y"].map(|name| folder.path().join(name));
+        for path in &paths {
+            fs::create_dir_all(path).unwrap();
+        }
+        let [one, other, _] = paths.each_ref().map(|path| path.display().to_string());
+        assert_eq!(labels(&paths), [one, other, "y".to_owned()]);
+        assert_eq!(labels(&paths[1..]), ["x", "y"]);
     }
 }

@@ -6,7 +6,7 @@ mod reason;
 mod significance;
 
 use anyhow::{Context, anyhow};
-use gridhaul_report::{HEADLINE, TextTable, format};
+use gridhaul_report::{HEADLINE, PointIndex, TextTable, format};
 use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
 use indexmap::IndexSet;
 use serde::Serialize;
@@ -144,7 +144,9 @@ impl Comparison {
         let by_default = compared_by_default();
         let metrics = if only.is_empty() { &by_default[..] } else { only };
         let not_compared = common::missing(first, others);
-        if !alone && !common::has_common_point(first.1, others) {
+        let others: Vec<(&'answers Answer, PointIndex<'answers>)> =
+            others.iter().map(|(_, answer)| (*answer, PointIndex::new(answer))).collect();
+        if !alone && !common::has_common_point(first.1, &others) {
             let labels = labels.join(" and ");
             let reason = not_compared.join("; ");
             return Err(Error::Input(anyhow!(
@@ -154,9 +156,9 @@ impl Comparison {
         }
         let mut rows = Vec::new();
         for (index, point) in first.1.points.iter().enumerate() {
-            let of_point = |(_, answer): &(String, &'answers Answer)| {
+            let of_point = |(answer, points): &(&'answers Answer, PointIndex<'answers>)| {
                 let first = alone.then(|| answer.points.first()).flatten();
-                (*answer, first.or_else(|| answer.point_as(index, point)))
+                (*answer, first.or_else(|| points.find(index, point)))
             };
             let others: Vec<_> = others.iter().map(of_point).collect();
             for (scope, row) in rows_of(point) {
