@@ -7,7 +7,6 @@ use gridhaul_core::tcp::{Connection, Flags, Segment, State};
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::ISN_DISTANCE;
 use super::idle_watch::IdleWatch;
 use crate::stacks::Stacks;
 
@@ -16,6 +15,8 @@ use crate::stacks::Stacks;
 pub(crate) struct LiveConnection {
     pub ends: [Connection; 2],
     isns: [u32; 2],
+    /// Bytes that the applications of both ends have written.
+    written: [u64; 2],
     /// When the application of the server accepts the connection; [`Instant::NEVER`] before the
     /// server has established it.
     pub accepted_at: Instant,
@@ -36,10 +37,11 @@ impl LiveConnection {
         if segment.flags.has(Flags::RST.with(Flags::ACK)) && segment.seq == 0 {
             return segment.ack == isn.wrapping_add(1);
         }
-        // A connection carries less than half of the distance: some messages of a device.
-        let sent = self.ends[side].receiver().next() as u32;
-        let ahead = segment.seq.wrapping_sub(peer_isn.wrapping_add(sent)).cast_signed();
-        ahead.unsigned_abs() < ISN_DISTANCE / 2
+        // Sequence numbers lie between SYN and the number after FIN. Of more than 2 GB, only the
+        // last numbers can be told from those of other connections.
+        let numbers = self.written[1 - side] + SYN_AND_FIN;
+        let behind = peer_isn.wrapping_add(numbers as u32).wrapping_sub(segment.seq);
+        u64::from(behind) <= numbers.min(1 << 31)
     }
 
     /// The next segment of an end to transmit.
@@ -100,6 +102,9 @@ impl LiveConnection {
     }
 }
 
+/// Sequence numbers of SYN and FIN.
+const SYN_AND_FIN: u64 = 2;
+
 /// The newest connection, and the means to open another.
 #[derive(Debug)]
 pub(super) struct CurrentConnection<'a> {
@@ -134,9 +139,10 @@ impl ConnectionTransport for CurrentConnection<'_> {
         if self.fast_open {
             ends.iter_mut().for_each(Connection::offer_fast_open);
         }
-        let (accepted_at, holds_port) = (Instant::NEVER, true);
-        self.live.push(LiveConnection { ends, isns, accepted_at, holds_port, watch });
-        *self.isns = isns.map(|isn| isn.wrapping_add(ISN_DISTANCE));
+        let (written, accepted_at, holds_port) = ([0; 2], Instant::NEVER, true);
+        self.live.push(LiveConnection { ends, isns, written, accepted_at, holds_port, watch });
+        // An acknowledgement of FIN may have the number after FIN.
+        *self.isns = isns.map(|isn| isn.wrapping_add(SYN_AND_FIN as u32 + 1));
         Ok(())
     }
 
@@ -160,8 +166,11 @@ impl ConnectionTransport for CurrentConnection<'_> {
     }
 
     fn write(&mut self, end: FlowEnd, bytes: u64) {
-        if let Some(connection) = self.end_mut(end) {
-            connection.write(bytes);
+        let side = end as usize;
+        if let Some(live) = self.live.last_mut() {
+            live.ends[side].write(bytes);
+            live.written[side] += bytes;
+            self.isns[side] = self.isns[side].wrapping_add(bytes as u32);
         }
     }
 

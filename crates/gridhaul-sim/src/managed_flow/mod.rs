@@ -27,7 +27,9 @@ pub(crate) struct ManagedFlow {
     stacks: Stacks,
     /// `None` if idle connections are neither forgotten nor watched.
     idle: Option<IdleRules>,
-    /// Initial sequence numbers of the next connection.
+    /// Initial sequence numbers of the next connection: those that follow the sequence numbers of
+    /// the newest one. They tell to which connection a segment belongs, as the local port does in a
+    /// network.
     isns: [u32; 2],
     /// Number of the pair of hosts, for their local ports.
     hosts: u32,
@@ -40,10 +42,6 @@ pub(crate) struct ManagedFlow {
 /// Connections of a member that may exist at the same time. More would be attempts that the device
 /// has given up and whose packets have waited for minutes.
 const LIVE_MAX: usize = 8;
-
-/// Distance of the initial sequence numbers of consecutive connections of a member. It tells to
-/// which connection a segment belongs, as the local port does in a network.
-const ISN_DISTANCE: u32 = 1 << 27;
 
 impl ManagedFlow {
     pub(crate) fn new(

@@ -230,3 +230,22 @@ fn lost_segments_of_fast_open_delay_messages_and_lose_none() {
         assert!(reading.mean(Metric::DelayMedian).unwrap() < 0.11);
     }
 }
+
+/// The acknowledgement of a FIN is lost (packet 4 of the first connection), so that the server
+/// retransmits FIN after a second, when 32 further connections have been opened. It belongs to the
+/// first one.
+#[test]
+fn a_late_segment_belongs_to_its_own_connection() {
+    let text = "title = 't'\nduration = '20 s'\n[node]\na = {}\nb = {}\n\
+                [link.line]\nfrom = 'a'\nto = 'b'\n\
+                forward = { rate = '100 Mbit/s', delay = '5 ms', loss.packets = [4] }\n\
+                reverse = { rate = '100 Mbit/s', delay = '5 ms' }\n\
+                [stack.s]\nprofile = 'rfc'\n\
+                [flow.reading]\nfrom = 'a'\nto = 'b'\nstack = 's'\n\
+                connection = 'per_message'\n\
+                load.burst = { size = '200 B', at = '0 s', count = 60, gap = '31.53 ms' }";
+    let answer = crate::support::run(text);
+    let flow = &answer.points[0].flows[0];
+    assert_eq!(value(flow, Metric::Messages), 60.0);
+    assert_eq!(value(flow, Metric::ConnectionsOpened), 60.0);
+}
