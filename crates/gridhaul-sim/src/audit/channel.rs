@@ -20,8 +20,6 @@ pub(super) struct ChannelCheck {
     rates: Option<RateSchedule>,
     /// The opportunities of a direction with such a trace.
     opportunities: Option<OpportunityCheck>,
-    /// Whether packets leave in the order of their transmission.
-    in_order: bool,
     /// Coherence time of the shadowing.
     coherence: Duration,
     /// The interval of the previous packet, and whether shadowing lost it.
@@ -30,11 +28,7 @@ pub(super) struct ChannelCheck {
 
 impl ChannelCheck {
     /// `None` for a direction of constant rate without shadowing and noise.
-    pub(super) fn new(
-        direction: &Direction,
-        trace: Option<&LinkTraceContent>,
-        in_order: bool,
-    ) -> Option<Self> {
+    pub(super) fn new(direction: &Direction, trace: Option<&LinkTraceContent>) -> Option<Self> {
         let (shadowing, has_noise) = (direction.shadowing, !direction.noise.is_empty());
         let has_changes = !direction.rate_change.is_empty();
         let (rates, opportunities) = match trace {
@@ -50,7 +44,6 @@ impl ChannelCheck {
         (shadowing.is_some() || has_noise || is_variable).then(|| Self {
             rates,
             opportunities,
-            in_order,
             has_shadowing: shadowing.is_some(),
             has_noise,
             coherence: shadowing.and_then(|shadowing| shadowing.coherence).unwrap_or(Duration::MAX),
@@ -58,8 +51,13 @@ impl ChannelCheck {
         })
     }
 
-    /// A packet that is not a copy leaves the direction.
-    pub(super) fn on_transit<P>(&mut self, transit: &PacketTransit<P>) -> Result<(), LinkRule> {
+    /// A packet that is not a copy leaves the direction. `in_order` states whether packets leave in
+    /// the order of their transmission.
+    pub(super) fn on_transit<P>(
+        &mut self,
+        transit: &PacketTransit<P>,
+        in_order: bool,
+    ) -> Result<(), LinkRule> {
         if let Some(rates) = &self.rates
             && !permits(rates, transit)
         {
@@ -68,18 +66,21 @@ impl ChannelCheck {
         if let Some(opportunities) = &mut self.opportunities
             && !is_dropped_by_queue(transit)
         {
-            opportunities.check(transit, self.in_order)?;
+            opportunities.check(transit, in_order)?;
         }
         let is_lost = match transit.outcome {
             TransitOutcome::Lost(DropReason::Shadowing) => true,
             TransitOutcome::Lost(DropReason::Noise) if !self.has_noise => {
                 return Err(LinkRule::LossWithoutCause);
             }
-            // An outage takes precedence as the cause, and a packet dropped by the queue was never
-            // transmitted.
-            TransitOutcome::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
-                return Ok(());
-            }
+            // Outages and collisions take precedence as the cause, and a packet dropped by the queue
+            // was never transmitted.
+            TransitOutcome::Lost(
+                DropReason::Outage
+                | DropReason::Collision
+                | DropReason::QueueFull
+                | DropReason::Aqm,
+            ) => return Ok(()),
             _ => false,
         };
         if is_lost && !self.has_shadowing {

@@ -71,7 +71,7 @@ impl LinkAudit {
     pub(crate) fn new(direction: &Direction, trace: Option<&LinkTraceContent>) -> Self {
         let in_order = direction.reorder.is_none() && direction.duplicate.is_none();
         let managed_queue = ManagedQueueCheck::new(direction).map(Box::new);
-        let channel = ChannelCheck::new(direction, trace, in_order).map(Box::new);
+        let channel = ChannelCheck::new(direction, trace).map(Box::new);
         Self {
             delay: direction.delay.as_nanos(),
             in_order,
@@ -166,7 +166,7 @@ impl LinkAudit {
             self.note(checked, now, transit);
         }
         let explained = match (&mut self.channel, transit.outcome) {
-            (Some(channel), _) => channel.on_transit(transit),
+            (Some(channel), _) => channel.on_transit(transit, self.in_order),
             (None, TransitOutcome::Lost(DropReason::Shadowing | DropReason::Noise)) => {
                 Err(LinkRule::LossWithoutCause)
             }

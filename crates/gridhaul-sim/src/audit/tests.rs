@@ -329,6 +329,9 @@ fn losses_by_attenuation_and_noise_have_a_cause() {
     assert_eq!(audit(&shadowing, &pair), Ok(()));
     let longer = Shadowing { coherence: Some(Duration::from_nanos(4_000)), ..level };
     let shadowing = Direction { shadowing: Some(longer), ..shadowing };
+    // A collision is the cause of the loss, whether the attenuation would have lost it or not.
+    let collided = [lost(DropReason::Shadowing, first), lost(DropReason::Collision, second)];
+    assert_eq!(audit(&shadowing, &collided), Ok(()));
     assert_violation(
         &audit(&shadowing, &pair),
         "packets of one coherence interval were both lost by attenuation and delivered",
@@ -353,6 +356,16 @@ fn packets_use_the_opportunities_of_a_trace() {
     };
     let shared = [([0, 10, 10, 20], 700), ([0, 10, 10, 20], 796), ([0, 30, 30, 40], 1_500)];
     assert_eq!(audited(&shared), Ok(()));
+    // An attacker has delayed the packet of the first opportunity, so that it leaves last.
+    let mut attacked = LinkAudit::new(&slow, Some(&trace));
+    attacked.expect_attack(true);
+    for times in [[0, 30, 30, 40], [0, 10, 10, 50]] {
+        let times = times.map(|tenths| tenths * 100_000);
+        let transit = PacketTransit { bytes: 1_496, ..transit(times) };
+        attacked.on_transit(transit.left, &transit);
+    }
+    let totals = LinkTotals { offered: 2, refused: 0, copies: 0, inside: 0 };
+    assert_eq!(attacked.finish(totals), Ok(()));
     let no_opportunity = "a packet was transmitted without a delivery opportunity";
     assert_violation(&audited(&[([0, 10, 11, 21], 100)]), no_opportunity);
     assert_violation(&audited(&[([0, 9, 10, 20], 100)]), no_opportunity);
