@@ -36,14 +36,15 @@ pub struct LinkAccount {
     pub corrupted: u64,
     /// Duplicates that arrived.
     pub duplicates: u64,
-    /// Sum of the queueing delays of all packets.
+    /// Sum of the waits in the queue of all packets: counted when a packet departs, and completed
+    /// at both ends of the measured time by [`at`](Self::at).
     pub waited_ns: u64,
     /// Bytes transmitted, whether they arrived or not: counted when a packet departs, and completed
     /// at both ends of the measured time by [`at`](Self::at).
     pub wire_bytes: u64,
     /// Sum of the delays from offer to arrival, without duplicates.
     pub delay_ns: u64,
-    /// Maximum queue length in packets.
+    /// Maximum queue length in packets, in the measured time if it has begun.
     pub queue_max: u32,
     /// Transmissions that collided on a shared medium, whether the packet was lost or not; 32 bits
     /// as above.
@@ -75,13 +76,16 @@ impl LinkAccount {
     }
 
     /// The counters at `now`, including the bytes transmitted of packets that have not departed
-    /// yet. Without these bytes a packet transmitted before the measured time would be counted
-    /// within it, and the utilisation of a saturated link would exceed 100 %.
+    /// yet, and their waits so far. Without these bytes a packet transmitted before the measured
+    /// time would be counted within it, and the utilisation of a saturated link would exceed 100 %.
+    /// Without these waits the mean queue length would contain those of packets that wait before
+    /// the measured time, and lack those of packets that still wait at its end.
     #[must_use]
     pub fn at<P: LinkPayload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
         let [delayed_attack, altered_attack] = link.attacked();
         let wire_bytes = self.wire_bytes + link.sent_inside(now);
-        Self { wire_bytes, delayed_attack, altered_attack, ..*self }
+        let waited_ns = self.waited_ns + link.waited_inside(now);
+        Self { wire_bytes, waited_ns, delayed_attack, altered_attack, ..*self }
     }
 
     /// The queue has dropped an offered packet on arrival.
@@ -229,7 +233,7 @@ impl LinkAccount {
             (Metric::DropsOutage, f64::from(self.dropped_outage)),
             (Metric::Corrupted, self.corrupted as f64),
             (Metric::Duplicated, self.duplicates as f64),
-            // Little's law: mean queue length = packets per second times mean waiting time.
+            // The waits within the measured time are the integral of the queue length over it.
             (Metric::QueueMean, self.waited_ns as f64 / per_link),
             (Metric::QueueMax, f64::from(self.queue_max)),
         ];

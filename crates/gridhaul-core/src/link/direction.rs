@@ -308,6 +308,19 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.inside.iter().map(|transit| transit.sent_by(now)).sum()
     }
 
+    /// Sum of the waits in the queue by `now` of the packets that have not departed yet, in
+    /// nanoseconds.
+    pub(super) fn waited_inside(&self, now: Instant) -> u64 {
+        let stored = self.impaired.as_ref().map_or(0, |impaired| impaired.stored_waits(now));
+        stored + self.inside.iter().map(|transit| transit.waited_by(now)).sum::<u64>()
+    }
+
+    /// Number of packets that wait in the queue at `now`, found without a change of the direction.
+    pub(super) fn waiting_at(&self, now: Instant) -> u32 {
+        let inside = self.inside.iter().filter(|transit| transit.waits_at(now)).count();
+        self.stored_length().0 + inside as u32
+    }
+
     /// Duplicates made since the start.
     #[must_use]
     pub const fn copies(&self) -> u64 {

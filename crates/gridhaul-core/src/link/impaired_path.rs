@@ -162,6 +162,14 @@ impl<P: LinkPayload> ImpairedPath<P> {
         lengths.fold((0, 0), |sum, length| (sum.0 + length.0, sum.1 + length.1))
     }
 
+    /// Sum of the waits by `now` of the packets that are stored, in nanoseconds.
+    pub(super) fn stored_waits(&self, now: Instant) -> u64 {
+        let shaper = self.shaper.as_ref().map(|shaper| shaper.waited_by(now));
+        let classes = self.scheduler.as_ref().map(|classes| classes.waited_by(now));
+        let stored = self.stored().map(|stored| stored.waited_by(now));
+        [shaper, classes, stored].into_iter().flatten().sum()
+    }
+
     /// When the next packet leaves the shaper, or the transmitter takes the next stored packet.
     fn next_dequeue(&self) -> Option<Instant> {
         let shaper = self.shaper.as_ref().map(|shaper| shaper.next_release());

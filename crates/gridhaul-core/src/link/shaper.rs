@@ -87,6 +87,11 @@ impl<P: LinkPayload> Shaper<P> {
         self.classes.iter().map(|class| class.queue.bytes()).sum()
     }
 
+    /// Sum of the waits of all packets by `now`, in nanoseconds.
+    pub(super) fn waited_by(&self, now: Instant) -> u64 {
+        self.classes.iter().map(|class| class.queue.waited_by(now)).sum()
+    }
+
     /// When the next packet leaves the shaper.
     pub(super) const fn next_release(&self) -> Instant {
         self.next_release

@@ -56,6 +56,20 @@ pub struct PacketTransit<P> {
 }
 
 impl<P> PacketTransit<P> {
+    /// Time that this packet has waited in the queue by `now`; zero for a duplicate, which never was
+    /// in it.
+    pub(super) fn waited_by(&self, now: Instant) -> u64 {
+        if self.outcome.is_duplicate() {
+            return 0;
+        }
+        self.started.min(now).since(self.offered).as_nanos()
+    }
+
+    /// Whether this packet waits in the queue at `now`.
+    pub(super) fn waits_at(&self, now: Instant) -> bool {
+        self.started > now && !self.outcome.is_duplicate()
+    }
+
     /// Bytes of this packet transmitted by `now`; zero for a duplicate or a packet dropped by the
     /// queue, since neither is transmitted.
     pub(super) fn sent_by(&self, now: Instant) -> u64 {

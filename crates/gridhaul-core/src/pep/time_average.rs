@@ -19,10 +19,15 @@ impl TimeAverage {
         self.value
     }
 
-    /// Maximum so far.
+    /// Maximum so far, or since the last [`restart_max`](Self::restart_max).
     #[must_use]
     pub const fn max(&self) -> u64 {
         self.max
+    }
+
+    /// The maximum begins anew with the current value: the measured time begins.
+    pub const fn restart_max(&mut self) {
+        self.max = self.value;
     }
 
     /// Integral over time up to `now`, in value nanoseconds: the time average of an interval is the
@@ -65,5 +70,7 @@ mod tests {
         quantity.decrease(at(13), 4);
         assert_eq!((quantity.value(), quantity.max()), (1, 5));
         assert_eq!(quantity.integral_at(at(17)), 15_000_000_000);
+        quantity.restart_max();
+        assert_eq!(quantity.max(), 1);
     }
 }

@@ -177,6 +177,7 @@ impl<'a> Emulator<'a> {
         loop {
             let now = clock.now();
             if before.is_none() && now >= warmup {
+                self.links.links.restart_maxima(now);
                 before = Some(self.state(now));
             }
             if now >= end || stop() {

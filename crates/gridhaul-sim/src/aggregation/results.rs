@@ -30,6 +30,11 @@ impl Aggregators {
         integrals.collect()
     }
 
+    /// The maxima of all upstream connections begin anew: the measured time begins.
+    pub(crate) fn restart_maxima(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.aggregator.restart_maxima());
+    }
+
     /// The metrics of the upstream connections of a row, averaged over them.
     pub(crate) fn metrics(
         &self,

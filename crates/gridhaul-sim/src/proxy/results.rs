@@ -43,6 +43,11 @@ impl Proxies {
         sums
     }
 
+    /// The maxima of all instances begin anew: the measured time begins.
+    pub(crate) fn restart_maxima(&mut self) {
+        self.instances.iter_mut().for_each(|instance| instance.bytes_at_risk.restart_max());
+    }
+
     fn of_flow(&self, first: u32) -> impl Iterator<Item = &ProxyInstance> {
         let instances = &self.instances[first as usize..];
         let flow = instances.first().map_or(0, |instance| instance.flow);

@@ -154,6 +154,9 @@ impl World {
             if let Some(last) = start.as_nanos().checked_sub(1) {
                 self.handle_all_until(Instant::from_nanos(last), is_plain)?;
             }
+            self.net.links.restart_maxima(start);
+            self.aggregators.restart_maxima();
+            self.proxies.restart_maxima();
             self.warmup = Some(WarmupSnapshot::new(start, self.state()));
         }
         self.handle_all_until(until, is_plain)

@@ -356,3 +356,41 @@ fn captures_have_the_address_of_the_aggregator_on_both_links() {
     assert!(has("feeder.forward", [10, 1, 0, 0, 10, 2, 255, 254]));
     assert!(has("feeder.reverse", [10, 2, 255, 254, 10, 1, 0, 0]));
 }
+
+/// 50 messages at the start wait for the slow link; after the warm-up, single messages of 100 B
+/// follow.
+#[test]
+fn maxima_are_those_of_the_measured_time() {
+    let point = |node: &str| {
+        run(&format!(
+            r#"
+            title = "maxima"
+            duration = "40 s"
+            warmup = "20 s"
+            [node]
+            a = {{}}
+            m = {{ {node} }}
+            b = {{}}
+            [link]
+            l0 = {{ from = "a", to = "m", both = {{ rate = "8 Mbit/s", delay = "5 ms" }} }}
+            l1 = {{ from = "m", to = "b", both = {{ rate = "8 kbit/s", delay = "5 ms" }} }}
+            [flow.f]
+            from = "a"
+            to = "b"
+            load.burst = {{ size = "200 B", at = "0 s", count = 50, gap = "10 ms" }}
+            [flow.g]
+            from = "a"
+            to = "b"
+            start = "25 s"
+            load.periodic = {{ size = "100 B", every = "5 s", synchronised = true }}
+            "#
+        ))
+    };
+    let aggregated = point("aggregator.buffer = '100 messages'");
+    let row = &aggregated.flows.iter().find(|flow| flow.name == "m>b").expect("upstream").name;
+    assert_eq!(value(&aggregated, row, Metric::BufferMax), 1.0);
+    assert_eq!(value(&aggregated, row, Metric::BytesAtRiskMax), 100.0);
+    let split = point("proxy.mode = 'split'");
+    assert_eq!(value(&split, "f", Metric::BytesAtRiskMax), 0.0);
+    assert_eq!(value(&split, "g", Metric::BytesAtRiskMax), 100.0);
+}

@@ -5,6 +5,8 @@ use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
+use crate::support;
+
 /// Two nodes, a link with these keys in its forward direction, and flows.
 fn run(forward: &str, rest: &str) -> Answer {
     let text = format!(
@@ -105,4 +107,62 @@ fn upstream_connections_have_their_own_ip_version() {
     assert_eq!(upstream("ip = 6", ""), [260.0, 260.0]);
     assert_eq!(upstream("ip = 6", "ip = 4"), [260.0, 240.0]);
     assert_eq!(upstream("", "ip = 6"), [240.0, 260.0]);
+}
+
+/// 20 datagrams at 0 wait for at most 10 s at 20 kbit/s. From 20 s on, each datagram finds an idle
+/// link.
+#[test]
+fn the_queue_of_the_warm_up_is_not_measured() {
+    let answer = |warmup: &str| {
+        let keys = format!("duration = '30 s'\nwarmup = '{warmup}'");
+        let flows = "[flow.f]\nfrom = 'a'\nto = 'b'\ntransport = 'datagram'\n\
+                     load.burst = { size = '1222 B', at = '0 s', count = 20, gap = '0 s' }\n\
+                     [flow.g]\nfrom = 'a'\nto = 'b'\ntransport = 'datagram'\nstart = '20 s'\n\
+                     load.periodic = { size = '100 B', every = '1 s', synchronised = true }";
+        let link = "rate = '20 kbit/s', delay = '0 ms', queue = '100 packets'";
+        support::run(&support::two_nodes(&keys, link, flows))
+    };
+    // A datagram takes 0.5 s: 19, 18, ... 1 datagrams wait for half a second each.
+    let whole = answer("0 s");
+    assert_eq!(mean(&whole, "line.forward", Metric::QueueMax), 19.0);
+    assert_eq!(mean(&whole, "line.forward", Metric::QueueMean), 190.0 * 0.5 / 30.0);
+    // From 5 s on, 9 datagrams wait.
+    let rest = answer("5 s");
+    assert_eq!(mean(&rest, "line.forward", Metric::QueueMax), 9.0);
+    assert_eq!(mean(&rest, "line.forward", Metric::QueueMean), 45.0 * 0.5 / 25.0);
+    let late = answer("20 s");
+    assert_eq!(mean(&late, "line.forward", Metric::QueueMax), 0.0);
+    assert_eq!(mean(&late, "line.forward", Metric::QueueMean), 0.0);
+}
+
+/// 100 datagrams of 0.5 s each at 0: 99 - k wait in half-second k, and 39 when the run ends.
+#[test]
+fn the_mean_queue_includes_packets_that_still_wait_at_the_end() {
+    let link = "rate = '20 kbit/s', delay = '0 ms', queue = '100 packets'";
+    let flow = "[flow.f]\nfrom = 'a'\nto = 'b'\ntransport = 'datagram'\n\
+                load.burst = { size = '1222 B', at = '0 s', count = 100, gap = '0 s' }";
+    for (warmup, expected) in [("0 s", 69.5), ("25 s", 44.5)] {
+        let keys = format!("duration = '30 s'\nwarmup = '{warmup}'");
+        let answer = support::run(&support::two_nodes(&keys, link, flow));
+        assert_eq!(mean(&answer, "line.forward", Metric::QueueMean), expected);
+    }
+}
+
+#[test]
+fn captures_have_the_code_point_of_their_flow() {
+    for (ip, at) in [("4", 1), ("6", 0)] {
+        let flow = format!(
+            "[flow.f]\nfrom = 'a'\nto = 'b'\nip = {ip}\ndscp = 'EF'\nload.transfer.size = '1 kB'"
+        );
+        let keys = "duration = '5 s'\nrecord.pcap = ['line']";
+        let link = "rate = '1 Mbit/s', delay = '10 ms'";
+        let packets = support::captured(&support::run(&support::two_nodes(keys, link, &flow)));
+        assert!(packets.len() > 4);
+        for packet in packets {
+            let word = u16::from_be_bytes([packet.headers[0], packet.headers[1]]);
+            // IPv4: the second octet; IPv6: the eight bits after the version. EF is 46.
+            let octet = if at == 1 { word & 0xff } else { word >> 4 & 0xff };
+            assert_eq!(octet >> 2, 46, "IPv{ip}");
+        }
+    }
 }

@@ -26,6 +26,11 @@ impl<P> StoredPacket<P> {
 }
 
 impl<P: LinkPayload> StoredPacket<P> {
+    /// Nanoseconds that the packet has waited by `now`, in a shaper included.
+    pub(in crate::link) fn waited_by(&self, now: Instant) -> u64 {
+        now.since(self.offered).as_nanos()
+    }
+
     /// Marks the packet instead of dropping it, if its ECN field permits that. Returns whether it
     /// does.
     pub(in crate::link) fn mark(&mut self) -> bool {
@@ -44,6 +49,13 @@ pub(super) struct Fifo<P> {
     packets: RingBuffer<StoredPacket<P>>,
     bytes: u64,
     largest: u32,
+}
+
+impl<P: LinkPayload> Fifo<P> {
+    /// Sum of the waits of all packets by `now`, in nanoseconds.
+    pub(super) fn waited_by(&self, now: Instant) -> u64 {
+        self.packets.iter().map(|packet| packet.waited_by(now)).sum()
+    }
 }
 
 impl<P: Copy> Fifo<P> {

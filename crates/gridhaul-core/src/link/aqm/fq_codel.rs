@@ -55,6 +55,11 @@ impl<P: LinkPayload> FqCodel<P> {
         self.bytes
     }
 
+    /// Sum of the waits of all packets by `now`, in nanoseconds.
+    pub(super) fn waited_by(&self, now: Instant) -> u64 {
+        self.queues.values().map(|queue| queue.fifo.waited_by(now)).sum()
+    }
+
     /// Section 4.1: enqueues a packet in the queue of its flow, which becomes a new queue if it was
     /// in no list.
     pub(super) fn push(&mut self, packet: StoredPacket<P>) {

@@ -69,6 +69,14 @@ impl<P: LinkPayload> StoredPackets<P> {
         }
     }
 
+    /// Sum of the waits of all packets by `now`, in nanoseconds.
+    pub(in crate::link) fn waited_by(&self, now: Instant) -> u64 {
+        match &self.discipline {
+            DequeueAqm::DropTail(fifo) | DequeueAqm::Codel(_, fifo) => fifo.waited_by(now),
+            DequeueAqm::FqCodel(queues) => queues.waited_by(now),
+        }
+    }
+
     /// The time of the next dequeue.
     pub(in crate::link) const fn next_dequeue(&self) -> Instant {
         self.next_dequeue

@@ -50,6 +50,11 @@ impl<P: LinkPayload> ClassQueue<P> {
         self.queue.bytes() + self.first.as_ref().map_or(0, |first| u64::from(first.bytes))
     }
 
+    /// Sum of the waits of all packets by `now`, in nanoseconds.
+    pub(super) fn waited_by(&self, now: Instant) -> u64 {
+        self.queue.waited_by(now) + self.first.as_ref().map_or(0, |first| first.waited_by(now))
+    }
+
     /// Enqueues a packet. The limit does not apply to a packet that need not wait: the transmitter
     /// is free, and there are tokens.
     ///

@@ -74,6 +74,18 @@ impl<P: LinkPayload> Scheduler<P> {
         self.classes.iter().map(ClassQueue::bytes).sum()
     }
 
+    /// Sum of the waits of all packets by `now`, in nanoseconds.
+    pub(super) fn waited_by(&self, now: Instant) -> u64 {
+        self.classes.iter().map(|class| class.waited_by(now)).sum()
+    }
+
+    /// The largest queue length of each class begins anew: the measured time begins.
+    pub(super) fn restart_maxima(&mut self) {
+        for (account, class) in self.accounts.iter_mut().zip(&self.classes) {
+            account.queue_max = class.packets();
+        }
+    }
+
     /// When the transmitter takes the next packet.
     pub(super) const fn next_dequeue(&self) -> Instant {
         self.next_dequeue
@@ -168,9 +180,13 @@ impl<P: LinkPayload> Scheduler<P> {
         P: 'a,
     {
         let mut accounts = self.accounts.clone();
+        for (account, class) in accounts.iter_mut().zip(&self.classes) {
+            account.waited_ns += class.waited_by(now);
+        }
         for transit in inside {
             let class = self.classifier.class_of(&transit.payload);
             accounts[class].wire_bytes += transit.sent_by(now);
+            accounts[class].waited_ns += transit.waited_by(now);
         }
         accounts
     }
@@ -249,6 +265,13 @@ impl<P: LinkPayload> LinkDirection<P> {
     pub(super) fn class_accounts(&self, now: Instant) -> Vec<LinkAccount> {
         let scheduler = self.impaired.as_ref().and_then(|impaired| impaired.scheduler.as_ref());
         scheduler.map_or_else(Vec::new, |scheduler| scheduler.accounts(now, self.inside.iter()))
+    }
+
+    /// The largest queue length of each class begins anew.
+    pub(super) fn restart_class_maxima(&mut self) {
+        if let Some(scheduler) = self.scheduler_mut() {
+            scheduler.restart_maxima();
+        }
     }
 
     fn scheduler_mut(&mut self) -> Option<&mut Scheduler<P>> {

@@ -119,6 +119,12 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
         true
     }
 
+    /// The largest queue length begins anew with the present one: the measured time begins.
+    pub(super) fn restart_maxima(&mut self, now: Instant) {
+        self.account.queue_max = self.direction.waiting_at(now);
+        self.direction.restart_class_maxima();
+    }
+
     /// The packet that departs at or before `now`, after notifying the observer and the counters.
     /// The packet stays in the buffer until `direction.drop_front()`; call this method once for
     /// each packet.

@@ -140,6 +140,12 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         directions.chain(classes.flat_map(move |entry| entry.direction.class_accounts(now)))
     }
 
+    /// The largest queue lengths of all directions and classes begin anew with the lengths at
+    /// `now`: the measured time begins.
+    pub fn restart_maxima(&mut self, now: Instant) {
+        self.entries.iter_mut().for_each(|entry| entry.restart_maxima(now));
+    }
+
     /// Makes the flows of a scenario known to the schedulers. `range` returns the
     /// [`LinkPayload::flow`] of the packets of a flow by its number; ranges are in the order of the
     /// flows. Packets in no range belong to the class of their code point.

@@ -6,6 +6,7 @@ mod conservation;
 mod impairments;
 mod load_latency;
 mod medium;
+mod queue_length;
 mod scheduler;
 mod set;
 mod timing;

@@ -177,6 +177,8 @@ fn offers_departures_and_losses_are_counted_for_each_direction() {
     assert_eq!((halfway[0].offered, halfway[0].refused, halfway[0].arrived), (4, 1, 1));
     assert_eq!(halfway[0].wire_bytes, 150, "half of the second packet is transmitted");
     assert_eq!(halfway[0].queue_max, 2);
+    // The second packet has waited for 100 µs, and the third for 150 µs so far.
+    assert_eq!(halfway[0].waited_ns, 250_000);
 
     depart(&mut links, at(310));
     let end: Vec<_> = links.accounts(at(310)).collect();

@@ -58,6 +58,14 @@ impl Forwarding {
         &mut self.upstreams[upstream]
     }
 
+    /// The maxima of all upstream connections begin anew.
+    pub(super) fn restart_maxima(&mut self) {
+        for upstream in &mut self.upstreams {
+            upstream.waiting.restart_max();
+            upstream.at_risk.restart_max();
+        }
+    }
+
     /// Reserved space in the whole buffer.
     pub(super) const fn used(&self) -> Space {
         self.buffer.used()

@@ -183,6 +183,11 @@ impl SegmentAggregator {
         &self.forwarding.upstream(upstream).at_risk
     }
 
+    /// The maxima of all upstream connections begin anew: the measured time begins.
+    pub fn restart_maxima(&mut self) {
+        self.forwarding.restart_maxima();
+    }
+
     /// Total bytes of complete messages that were written to an upstream connection.
     #[must_use]
     pub fn written(&self, upstream: usize) -> u64 {
