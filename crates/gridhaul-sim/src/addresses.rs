@@ -1,7 +1,7 @@
 //! Addresses of the flows of a scenario, for captures.
 
 use gridhaul_core::tcp::{StackParams, window_shift_of};
-use gridhaul_scenario::scenario::{IpVersion, ProxyMode, Scenario};
+use gridhaul_scenario::scenario::{Dscp, IpVersion, ProxyMode, Scenario};
 
 use crate::capture::{Addresses, FlowEnds, NodeGroup};
 use crate::layout::{Layout, members};
@@ -19,6 +19,7 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
         group: members(scenario, &flow.from, &flow.to),
         count,
         ip: flow.ip,
+        dscp: flow.dscp,
         window_shifts: {
             let to_stack = flow.to_stack.as_ref().filter(|_| stage.next.is_none());
             let ends = [flow.stack.as_ref(), to_stack.or(flow.stack.as_ref())];
@@ -33,6 +34,7 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
         group: group.count,
         count: group.count,
         ip: group.ip,
+        dscp: Dscp::default(),
         window_shifts: window_shifts(
             scenario,
             [group.stack.as_ref(), group.to_stack.as_ref()],

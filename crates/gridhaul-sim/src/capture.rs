@@ -13,7 +13,7 @@ use gridhaul_core::wire::{
 };
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::{Capture, RecordingFile};
-use gridhaul_scenario::scenario::{IpVersion, assigned_member};
+use gridhaul_scenario::scenario::{Dscp, IpVersion, assigned_member};
 use gridhaul_scenario::units::Instant;
 
 use crate::packet::{Body, Packet};
@@ -42,6 +42,7 @@ pub(crate) struct FlowEnds {
     /// Number of flows, the same for each member.
     pub count: u64,
     pub ip: IpVersion,
+    pub dscp: Dscp,
     /// Window scales of the packets of the `from` and the `to` end (RFC 7323, section 2).
     pub window_shifts: [u8; 2],
     /// Whether the flows are upstream connections of an aggregator.
@@ -118,7 +119,8 @@ impl Addresses {
         } else {
             (IpAddresses::new(from, to), [port, SERVICE_PORT])
         };
-        let ip = IpHeader { traffic_class: packet.ecn().bits(), ..IpHeader::new(addresses?) };
+        let traffic_class = ends.dscp.octet() | packet.ecn().bits();
+        let ip = IpHeader { traffic_class, ..IpHeader::new(addresses?) };
         let length = match &packet.body {
             Body::Tcp(segment) => {
                 let shift = ends.window_shifts[usize::from(packet.is_reverse())];

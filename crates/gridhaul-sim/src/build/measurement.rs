@@ -33,8 +33,10 @@ pub(super) fn counters(scenario: &Scenario, layout: &Layout, flows: &[Flow]) -> 
         loss_causes,
         warmup..end,
     );
-    for (row, flow) in counters.in_progress.iter_mut().zip(scenario.flow.values()) {
-        *row = matches!(flow.load, Load::Burst(_)).then(InProgress::default);
+    for (row, (name, flow)) in counters.in_progress.iter_mut().zip(&scenario.flow) {
+        // The datagrams of a flood are no burst whose end is of interest.
+        let is_burst = matches!(flow.load, Load::Burst(_)) && !scenario.attack.contains_key(name);
+        *row = is_burst.then(InProgress::default);
     }
     for (row, flow) in counters.connections.iter_mut().zip(scenario.flow.values()) {
         let hosts = members(scenario, &flow.from, &flow.to);

@@ -145,6 +145,9 @@ fn a_flood_takes_the_place_of_other_packets_in_the_queue() {
     // 80 ms, with 21 accepted datagrams; then it accepts one of two, up to 992 ms: 114 more.
     assert_eq!(flow(&answer, "bots", Metric::MessagesDue), Some(250.0));
     assert_eq!(flow(&answer, "bots", Metric::Messages), Some(135.0));
+    // Payload of 972 B each in 10 s: a flood has no end at which it is complete.
+    assert_eq!(flow(&answer, "bots", Metric::Goodput), Some(135.0 * 972.0 * 8.0 / 10.0));
+    assert_eq!(flow(&answer, "bots", Metric::LastCompletion), None);
     assert_eq!(link(&answer, "line.forward", Metric::DropsQueue), Some(115.0));
     assert_eq!(link(&answer, "line.forward", Metric::QueueMax), Some(10.0));
     assert_eq!(flow(&answer, "up", Metric::Messages), Some(1.0));
