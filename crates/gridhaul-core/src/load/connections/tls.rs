@@ -26,7 +26,7 @@ pub struct TlsFlights {
 }
 
 /// Largest early data of a connection that servers accept: the default of OpenSSL
-/// (`SSL_set_recv_max_early_data`).
+/// (`SSL_set_recv_max_early_data`). Only data before encryption count (RFC 8446, section 4.2.10).
 pub(super) const EARLY_DATA_MAX: u64 = 16_384;
 
 impl TlsFlights {

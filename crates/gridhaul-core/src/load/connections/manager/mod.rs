@@ -356,7 +356,8 @@ impl ConnectionManager {
         }
     }
 
-    /// Writes the messages of an end that wait, as far as they fit into this many bytes.
+    /// Writes the messages of an end that wait, as far as they have no more bytes than `free` before
+    /// encryption.
     fn write_waiting(
         &mut self,
         now: Instant,
@@ -382,13 +383,12 @@ impl ConnectionManager {
         while !(is_single && self.connection.carried[end as usize] > 0)
             && let Some(&bytes) = self.waiting[end as usize].front()
         {
-            let on_connection = self.rules.stream_bytes(bytes);
-            if on_connection > free {
+            if bytes > free {
                 return;
             }
-            free -= on_connection;
+            free -= bytes;
             self.waiting[end as usize].pop_front();
-            self.write(end, on_connection, transport);
+            self.write(end, self.rules.stream_bytes(bytes), transport);
             let until = self.connection.written[end as usize];
             self.connection.in_transit[end as usize].push_back(InTransit { bytes, until });
             self.connection.carried[end as usize] += 1;

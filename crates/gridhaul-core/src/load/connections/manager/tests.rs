@@ -215,10 +215,10 @@ fn early_data_has_a_largest_size() {
     let tls = Tls { resumption, early_data: true, ..keys(TlsVersion::V1_3) };
     let policy = ConnectionPolicy::IdleTimeout(Duration::from_secs(1));
     let mut member = Member::new(policy, Some(&tls), Reconnect::default());
-    // 134 messages of 122 B with their records are 16,348 B; one more is too many.
-    member.run(200, &[0; 135]);
-    assert_eq!(member.arrived[..134], [30; 134]);
-    assert_eq!(member.arrived[134..], [50]);
+    // 163 messages of 100 B are 16,300 B; one more is too many. Their records of 22 B do not count.
+    member.run(200, &[0; 164]);
+    assert_eq!(member.arrived[..163], [30; 163]);
+    assert_eq!(member.arrived[163..], [50]);
 }
 
 #[test]
