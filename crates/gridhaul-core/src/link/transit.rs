@@ -56,8 +56,8 @@ pub struct PacketTransit<P> {
 }
 
 impl<P> PacketTransit<P> {
-    /// Time that this packet has waited in the queue by `now`; zero for a duplicate, which never was
-    /// in it.
+    /// Nanoseconds that this packet has waited in the queue by `now`; zero for a duplicate, which
+    /// never was in it.
     pub(super) fn waited_by(&self, now: Instant) -> u64 {
         if self.outcome.is_duplicate() {
             return 0;

@@ -51,8 +51,8 @@ impl ChannelCheck {
         })
     }
 
-    /// A packet that is not a copy leaves the direction. `in_order` states whether packets leave in
-    /// the order of their transmission.
+    /// A packet that is not a copy leaves the direction. `in_order` states whether packets leave
+    /// in the order of their transmission.
     pub(super) fn on_transit<P>(
         &mut self,
         transit: &PacketTransit<P>,
@@ -73,8 +73,8 @@ impl ChannelCheck {
             TransitOutcome::Lost(DropReason::Noise) if !self.has_noise => {
                 return Err(LinkRule::LossWithoutCause);
             }
-            // Outages and collisions take precedence as the cause, and a packet dropped by the queue
-            // was never transmitted.
+            // Outages and collisions take precedence as the cause, and a packet dropped by the
+            // queue was never transmitted.
             TransitOutcome::Lost(
                 DropReason::Outage
                 | DropReason::Collision

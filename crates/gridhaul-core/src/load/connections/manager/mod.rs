@@ -356,8 +356,8 @@ impl ConnectionManager {
         }
     }
 
-    /// Writes the messages of an end that wait, as far as they have no more bytes than `free` before
-    /// encryption.
+    /// Writes the messages of an end that wait, as far as they have no more bytes than `free`
+    /// before encryption.
     fn write_waiting(
         &mut self,
         now: Instant,
