@@ -1,6 +1,6 @@
 //! Search for the points that several answers have in common.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::Point;
@@ -10,14 +10,14 @@ use gridhaul_scenario::answer::Point;
 #[derive(Debug)]
 pub struct PointIndex<'a> {
     points: &'a [Point],
-    by_values: HashMap<String, usize>,
+    by_values: BTreeMap<String, usize>,
 }
 
 impl<'a> PointIndex<'a> {
     /// The index of an answer.
     #[must_use]
     pub fn new(answer: &'a Answer) -> Self {
-        let mut by_values = HashMap::new();
+        let mut by_values = BTreeMap::new();
         for (index, point) in answer.points.iter().enumerate() {
             by_values.entry(swept_values(point)).or_insert(index);
         }
