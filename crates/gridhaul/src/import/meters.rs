@@ -138,33 +138,24 @@ fn head(rows: &[&Meter]) -> (Place, &'static str) {
     )
 }
 
+/// The columns of a table.
+struct Columns {
+    headers: csv::StringRecord,
+    feeder: usize,
+    /// Coordinates: in metres, or in degrees.
+    east: usize,
+    north: usize,
+    is_metres: bool,
+    class: Option<usize>,
+}
+
 fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(file.text.as_bytes());
     let headers = reader.headers().cloned().map_err(|error| {
         file.error("line 1", format!("expected names of columns: {error}"), "give a table in CSV")
     })?;
-    let column = |names: &[&str]| {
-        headers.iter().position(|header| names.iter().any(|name| header.eq_ignore_ascii_case(name)))
-    };
-    let required = |names: &[&str]| {
-        column(names).ok_or_else(|| {
-            let message = format!("no column {}", names.join(" or "));
-            file.error(
-                "line 1",
-                message,
-                "name the columns feeder, x_m and y_m or lat and lon, class",
-            )
-        })
-    };
-    let feeder = required(&["feeder"])?;
-    let is_metres = column(&["x_m", "x"]).is_some();
-    let [east, north] = if is_metres {
-        [required(&["x_m", "x"])?, required(&["y_m", "y"])?]
-    } else {
-        [required(&["lon", "longitude"])?, required(&["lat", "latitude"])?]
-    };
-    let class = column(&["class"]);
+    let columns = Columns::new(file, headers)?;
     let mut meters = Vec::new();
     // Texts of the table by the names of the scenario.
     let mut feeders: BTreeMap<String, String> = BTreeMap::new();
@@ -177,20 +168,7 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
             file.error(&format!("line {number}"), error.to_string(), "repair the row")
         })?;
         let line = format!("line {}", line_of(file.text, row.position()));
-        let number = |column: usize| {
-            let text = row.get(column).unwrap_or_default();
-            text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
-                let message = format!("{}: expected a number, found {text:?}", &headers[column]);
-                file.error(&line, message, "give coordinates in metres or degrees")
-            })
-        };
-        let place = Place { east: number(east)?, north: number(north)? };
-        if !is_metres && (place.north.abs() > 90.0 || place.east.abs() > 180.0) {
-            let message =
-                format!("no place has latitude {} and longitude {}", place.north, place.east);
-            let help = "give a latitude from -90 to 90 and a longitude from -180 to 180 degrees";
-            return Err(file.error(&line, message, help));
-        }
+        let place = columns.place(file, &row, &line)?;
         let name = |text: &str| {
             node_name(text).ok_or_else(|| {
                 file.error(
@@ -200,7 +178,7 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
                 )
             })
         };
-        let text = row.get(feeder).unwrap_or_default();
+        let text = row.get(columns.feeder).unwrap_or_default();
         let feeder = name(text)?;
         let known = feeders.entry(feeder.clone()).or_insert_with(|| text.to_owned());
         if known != text {
@@ -208,7 +186,8 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
             let help = "rename one: only letters and digits count, in lower case";
             return Err(file.error(&line, message, help));
         }
-        let class = match class.and_then(|class| row.get(class)).filter(|text| !text.is_empty()) {
+        let class = columns.class.and_then(|class| row.get(class));
+        let class = match class.filter(|text| !text.is_empty()) {
             Some(class) => name(class)?,
             None => "meter".to_owned(),
         };
@@ -217,13 +196,63 @@ fn read(file: File<'_>) -> Result<Vec<Meter>, ImportError> {
             return Err(file.error(&line, message, "keep one head for each feeder"));
         }
         let origin = *origins.entry(feeder.clone()).or_insert(place);
-        let place = if is_metres { place } else { place.around(origin) };
+        let place = if columns.is_metres { place } else { place.around(origin) };
         meters.push(Meter { feeder, class, place });
     }
     if meters.iter().all(|meter| meter.class == HEAD) {
         return Err(file.error("the file", "the table has no meters", "give a row for each meter"));
     }
     Ok(meters)
+}
+
+impl Columns {
+    fn new(file: File<'_>, headers: csv::StringRecord) -> Result<Self, ImportError> {
+        let column = |names: &[&str]| {
+            let is_named =
+                |header: &str| names.iter().any(|name| header.eq_ignore_ascii_case(name));
+            headers.iter().position(is_named)
+        };
+        let required = |names: &[&str]| {
+            column(names).ok_or_else(|| {
+                let message = format!("no column {}", names.join(" or "));
+                let help = "name the columns feeder, x_m and y_m or lat and lon, class";
+                file.error("line 1", message, help)
+            })
+        };
+        let feeder = required(&["feeder"])?;
+        let is_metres = column(&["x_m", "x"]).is_some();
+        let [east, north] = if is_metres {
+            [required(&["x_m", "x"])?, required(&["y_m", "y"])?]
+        } else {
+            [required(&["lon", "longitude"])?, required(&["lat", "latitude"])?]
+        };
+        let class = column(&["class"]);
+        Ok(Self { feeder, east, north, is_metres, class, headers })
+    }
+
+    /// The coordinates of a row, which are not projected yet.
+    fn place(
+        &self,
+        file: File<'_>,
+        row: &csv::StringRecord,
+        line: &str,
+    ) -> Result<Place, ImportError> {
+        let number = |column: usize| {
+            let text = row.get(column).unwrap_or_default();
+            text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
+                let message =
+                    format!("{}: expected a number, found {text:?}", &self.headers[column]);
+                file.error(line, message, "give coordinates in metres or degrees")
+            })
+        };
+        let (east, north) = (number(self.east)?, number(self.north)?);
+        if !self.is_metres && (north.abs() > 90.0 || east.abs() > 180.0) {
+            let message = format!("no place has latitude {north} and longitude {east}");
+            let help = "give a latitude from -90 to 90 and a longitude from -180 to 180 degrees";
+            return Err(file.error(line, message, help));
+        }
+        Ok(Place { east, north })
+    }
 }
 
 /// Line of a row: quoted cells of earlier rows may span lines, and the empty lines before a row
