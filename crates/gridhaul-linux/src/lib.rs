@@ -28,7 +28,6 @@ mod clock;
 mod congestion_control;
 mod cpu_latency;
 mod error;
-mod file_lock;
 mod frame_batch;
 mod frame_metadata;
 mod htb;
@@ -79,7 +78,6 @@ pub use congestion_control::{
 };
 pub use cpu_latency::CpuLatencyLimit;
 pub use error::Error;
-pub use file_lock::FileLock;
 pub use frame_batch::{FrameBatch, ReceivedFrame};
 pub use frame_metadata::{
     Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind, VlanTag,

@@ -17,6 +17,7 @@
 pub mod collector;
 #[cfg(feature = "daemon")]
 pub mod daemon;
+mod file_lock;
 pub mod head;
 #[cfg(feature = "daemon")]
 pub mod listing;

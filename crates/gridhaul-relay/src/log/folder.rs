@@ -6,10 +6,10 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridhaul_linux::FileLock;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{LogError, Storage, StorageFile};
+use crate::file_lock::FileLock;
 
 /// Name of the file whose lock excludes a second daemon.
 const LOCK: &str = "lock";

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use gridhaul_core::router::{Event, LinkState, Machine, Probe};
 use gridhaul_linux::{
-    Clock, EventFlags, FileLock, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
+    Clock, EventFlags, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
 };
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
@@ -25,6 +25,7 @@ use self::plan::Step;
 use self::ruleset::Selection;
 use self::sockets::ProbeSocket;
 use self::token::RouterToken;
+use crate::file_lock::FileLock;
 use crate::runtime::event_loop::{Drain, End, EventLoop, LoopState};
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management::StatusRequest;

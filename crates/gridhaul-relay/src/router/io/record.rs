@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use gridhaul_linux::FileLock;
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use serde_json::{Value, json};
 
 use super::plan::{Plan, Step};
+use crate::file_lock::FileLock;
 use crate::runtime::RunError;
 use crate::runtime::listener::{START_ATTEMPTS, pause};
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// A file that is locked as long as this value exists. Programs that other threads start have the
 /// file until they begin, and would keep the lock of a file that is only closed.
 #[derive(Debug)]
-pub struct FileLock(File);
+pub(crate) struct FileLock(File);
 
 impl FileLock {
     /// Locks a file, which is created if it is missing; its folder must exist. `None` if another
@@ -19,7 +19,7 @@ impl FileLock {
     ///
     /// # Errors
     /// The file cannot be opened for writing, or its file system has no locks.
-    pub fn try_new(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn try_new(path: &Path) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path)?;
