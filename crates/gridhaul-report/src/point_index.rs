@@ -33,8 +33,8 @@ impl<'a> PointIndex<'a> {
     }
 }
 
-/// The swept values of a point as a text that is the same for each notation of them: numbers in base
-/// units where the answer has them, and otherwise the values themselves.
+/// The swept values of a point as a text that is the same for each notation of them: numbers in
+/// base units where the answer has them, and otherwise the values themselves.
 #[must_use]
 pub fn swept_values(point: &Point) -> String {
     let keys = || point.parameters.keys();

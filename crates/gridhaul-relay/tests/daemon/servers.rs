@@ -219,15 +219,22 @@ fn data_after_fin_of_a_server_that_dies_unread_is_sent_to_the_next_one() {
             let length = closed.read(&mut buffer).unwrap();
             received.extend_from_slice(&buffer[..length]);
         }
+        let wait_until_unconfirmed = |relays: &mut Relays, bytes: u64| {
+            relays.wait_until("the bytes that the server has not confirmed", |relays| {
+                let status = relays.ask(Role::Head, "/status");
+                status.is_some_and(|status| status["server_unconfirmed_byte"] == bytes)
+            });
+        };
+        // FIN of the server would also confirm data that is sent before the head reads it.
+        wait_until_unconfirmed(&mut relays, 6);
         closed.shutdown(Shutdown::Write).unwrap();
-        relays.wait_until("FIN of the server confirms the first message", |relays| {
-            let status = relays.ask(Role::Head, "/status");
-            status.is_some_and(|status| status["server_unconfirmed_byte"] == 0)
-        });
+        wait_until_unconfirmed(&mut relays, 0);
         // The kernel acknowledges this whether the server reads it or not.
         socket.write_all(b"later\n").unwrap();
         socket.shutdown(Shutdown::Write).unwrap();
-        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored, so FIN is answered");
+        // Without replies, FIN is answered when it is stored; with them, FIN of the server arrives,
+        // and the failure of the server may reset the meter before its own FIN is stored.
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
         let mut later = [0; 6];
         while closed.peek(&mut later).unwrap() < later.len() {}
         drop(closed);
@@ -235,7 +242,8 @@ fn data_after_fin_of_a_server_that_dies_unread_is_sent_to_the_next_one() {
         let received = serve(server);
         relays.wait_until_delivered();
         let all = received.lock().unwrap();
-        let later = all.iter().find(|received| received.offset == 6 && received.is_complete);
+        let is_ended = |received: &&Received| received.is_complete || replies;
+        let later = all.iter().filter(is_ended).find(|received| received.offset == 6);
         assert_eq!(later.map(|received| &*received.data), Some(&b"later\n"[..]), "{all:?}");
     }
 }
