@@ -125,10 +125,13 @@ impl ServerStreams {
     /// instead (RFC 9293, section 3.6.1, and RFC 2525, section 2.17): the server has read
     /// everything that its TCP has acknowledged. The caller reports the acknowledgements first.
     ///
-    /// This confirms nothing that is sent afterwards. The connection stays, because the server may
-    /// read on.
+    /// This confirms nothing that is sent afterwards: each later read of the socket finds its end
+    /// again. The connection stays, because the server may read on.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
+            if stream.is_closed_by_server {
+                return;
+            }
             mark!(server_fin_confirms_acknowledged_data if stream.confirmed < stream.acknowledged);
             stream.is_closed_by_server = true;
             stream.confirmed = stream.acknowledged;

@@ -293,6 +293,8 @@ fn fin_after_data_that_follows_fin_of_the_server_waits_until_it_had_time_to_read
     assert_eq!(send(&mut streams, id), b"two\n");
     assert!(!streams.poll_fin(id));
     streams.handle_acknowledged(NOW, id, 0);
+    // The end of the stream is read again with each event of the socket.
+    streams.handle_server_fin(NOW, id);
     assert_eq!((streams.unconfirmed().bytes, streams.next_timeout()), (4, NOW + READ_DELAY));
     // The server dies without reading: the next connection begins with what it has not confirmed.
     streams.handle_failed(NOW, id);
