@@ -23,6 +23,8 @@ const BLOCK_MAX: usize = 64 << 20;
 pub(super) struct BlockReader {
     name: String,
     reader: Box<dyn PcapReaderIterator + Send>,
+    /// Byte order of the current section of pcapng; `None` before the first one, and for pcap.
+    order: Option<ByteOrder>,
     /// Interfaces of the current section.
     interfaces: Vec<Interface>,
     section: u32,
@@ -32,6 +34,13 @@ pub(super) struct BlockReader {
 struct Section<'a> {
     file: &'a str,
     number: u32,
+}
+
+/// Byte order of a section.
+#[derive(Debug, Clone, Copy)]
+enum ByteOrder {
+    Big,
+    Little,
 }
 
 /// A step of reading.
@@ -57,7 +66,7 @@ impl BlockReader {
             |message: String, help| CaptureError { file: name.clone(), offset: 0, message, help };
         found.map_err(|found| error(format!("cannot read: {found}"), CaptureError::UNREADABLE))?;
         let format = || error(wrong_format(&first), CaptureError::FORMAT);
-        let is_pcapng = first.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+        let is_pcapng = first.starts_with(SECTION);
         let whole = std::io::Cursor::new(first.clone()).chain(source);
         let reader: Box<dyn PcapReaderIterator + Send> = if is_pcapng {
             let whole = FullReads(Box::new(whole));
@@ -75,7 +84,7 @@ impl BlockReader {
             let whole = FullReads(Box::new(whole));
             Box::new(LegacyPcapReader::new(BUFFER, whole).map_err(|_| format())?)
         };
-        Ok(Self { name, reader, interfaces: Vec::new(), section: 0 })
+        Ok(Self { name, reader, order: None, interfaces: Vec::new(), section: 0 })
     }
 
     /// Offset of the next block.
@@ -125,9 +134,15 @@ impl BlockReader {
             |message: String, help| CaptureError { file: name.clone(), offset, message, help };
         let exhausted = self.reader.reader_exhausted();
         let rest = self.reader.data().len();
+        if self.order.is_some_and(|order| order.has_short_block(self.reader.data())) {
+            let message = format!("a block of less than {BLOCK_MIN} bytes");
+            return Err(error(message, CaptureError::DAMAGED));
+        }
         let (consumed, step) = match self.reader.next() {
             Ok((consumed, block)) => {
-                if matches!(block, PcapBlockOwned::NG(Block::SectionHeader(_))) {
+                if let PcapBlockOwned::NG(Block::SectionHeader(header)) = &block {
+                    let is_big = header.big_endian();
+                    self.order = Some(if is_big { ByteOrder::Big } else { ByteOrder::Little });
                     self.section += 1;
                     self.interfaces.clear();
                 }
@@ -272,6 +287,25 @@ fn wrong_format(first: &[u8]) -> String {
     }
 }
 
+/// Smallest block of pcapng: its type and twice its length, of 4 bytes each. The parser subtracts
+/// this number from the length.
+const BLOCK_MIN: u32 = 12;
+
+/// First bytes of the header of a section, which has its own byte order.
+const SECTION: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
+
+impl ByteOrder {
+    /// Whether the length of the next block is below [`BLOCK_MIN`].
+    fn has_short_block(self, data: &[u8]) -> bool {
+        let length = data.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+        let length = length.map(|bytes| match self {
+            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(bytes),
+        });
+        !data.starts_with(SECTION) && length.is_some_and(|length| length < BLOCK_MIN)
+    }
+}
+
 /// Fills the buffer of each read, because the parser needs the whole first block.
 struct FullReads(Box<dyn Read + Send>);
 
@@ -287,5 +321,34 @@ impl Read for FullReads {
             }
         }
         Ok(filled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_shorter_than_its_frame_is_damaged() {
+        let section = |order: &dyn Fn(u32) -> [u8; 4], length: u32| {
+            let words = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
+            let mut file: Vec<u8> = words.into_iter().flat_map(order).collect();
+            // The version is two numbers of 16 bits.
+            file[12..16].copy_from_slice(&order(0x0001_0000));
+            if order(1) == [1, 0, 0, 0] {
+                file[12..16].copy_from_slice(&[1, 0, 0, 0]);
+            }
+            file.extend([11, length].into_iter().flat_map(order));
+            file.extend([0; 24]);
+            let source = Box::new(std::io::Cursor::new(file));
+            let mut blocks = BlockReader::open("a".to_owned(), source).unwrap();
+            blocks.next_segment(&mut Interfaces::default(), &mut Skipped::default())
+        };
+        for order in [u32::to_le_bytes, u32::to_be_bytes] {
+            for length in [0, 8, 11] {
+                let error = section(&order, length).unwrap_err();
+                assert!(error.message.contains("less than 12 bytes"), "{}", error.message);
+            }
+        }
     }
 }
