@@ -108,7 +108,8 @@ impl Exchange {
         builder.nagle &= !closes_at_once;
         builder.flight(true, last + payload + own_alert);
         if closes.is_some() {
-            builder.closing(alert - own_alert, tickets + alert);
+            let is_answered = stack.policy.adaptive_delayed_ack;
+            builder.closing(alert - own_alert, tickets + alert, is_answered);
         }
         plain.flight(true, payload);
         let (opened, plain) = (builder.finish(), plain.finish());
@@ -184,14 +185,17 @@ impl Builder {
         packets
     }
 
-    /// Alerts, tickets and FIN of both ends, each acknowledged.
-    fn closing(&mut self, of_client: f64, of_server: f64) {
+    /// Alerts, tickets and FIN of both ends, each acknowledged. If FIN of the client `is_answered`,
+    /// as with Linux, what the server sends next has its acknowledgement.
+    fn closing(&mut self, of_client: f64, of_server: f64, is_answered: bool) {
         for (is_forward, bytes) in [(true, of_client), (false, of_server)] {
             for _ in self.data(is_forward, bytes) {
                 self.packet(!is_forward, 0.0);
             }
             self.packet(is_forward, 0.0);
-            self.packet(!is_forward, 0.0);
+            if !(is_forward && is_answered) {
+                self.packet(!is_forward, 0.0);
+            }
         }
     }
 }
@@ -234,16 +238,16 @@ mod tests {
     }
 
     /// Headers of 52 B. To the server: SYN, ACK, message, FIN, ACK of FIN; from it: SYN-ACK, ACK of
-    /// the message, ACK of FIN, FIN.
+    /// the message, FIN with the acknowledgement of FIN.
     #[test]
     fn packets_of_a_connection_for_one_message() {
         let exchange = exchange(None);
         let [forward, reverse] = &exchange.opened.directions;
         assert_eq!(*forward, [52.0, 52.0, 252.0, 52.0, 52.0]);
-        assert_eq!(*reverse, [52.0; 4]);
+        assert_eq!(*reverse, [52.0; 3]);
         // Three one-way delays until the message arrives.
         assert_eq!((exchange.opened.flights.len(), exchange.flights_to_connect), (3, 2));
-        assert_eq!((exchange.bytes(0), exchange.bytes(1)), (460.0, 208.0));
+        assert_eq!((exchange.bytes(0), exchange.bytes(1)), (460.0, 156.0));
     }
 
     /// The flights of the test of TLS 1.3: 220 B, 1,356 B and 64 B; the message with a record of 22
@@ -264,7 +268,7 @@ mod tests {
         let data = 52.0 + 64.0 + 222.0 + 24.0;
         let [forward, reverse] = &exchange.opened.directions;
         assert_eq!(*forward, [52.0, 52.0, 272.0, data, 52.0, 52.0, 52.0]);
-        assert_eq!(*reverse, [52.0, 52.0, 1_408.0, 52.0, 76.0, 52.0]);
+        assert_eq!(*reverse, [52.0, 52.0, 1_408.0, 76.0, 52.0]);
         assert_eq!((exchange.opened.flights.len(), exchange.flights_to_connect), (5, 4));
     }
 }

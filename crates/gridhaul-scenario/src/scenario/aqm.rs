@@ -179,6 +179,17 @@ const fn fq_flows() -> u32 {
 }
 
 impl Aqm {
+    /// The name, as written in files.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Red(_) => "red",
+            Self::Codel(_) => "codel",
+            Self::Pie(_) => "pie",
+            Self::FqCodel(_) => "fq_codel",
+        }
+    }
+
     /// Whether packets with ECN are marked.
     #[must_use]
     pub const fn marks(&self) -> bool {

@@ -292,6 +292,13 @@ const fn ll_memory() -> Duration {
     Duration::from_secs(5)
 }
 
+impl LoadLatency {
+    /// [`Self::paired`] where the file sets none.
+    pub(crate) const fn default_paired() -> Duration {
+        ll_paired()
+    }
+}
+
 impl Link {
     /// The direction from `from` to `to`, if there is one.
     #[must_use]
@@ -311,6 +318,11 @@ impl Link {
 }
 
 impl Direction {
+    /// The queue of a direction that sets none.
+    pub(crate) const fn default_queue() -> QueueLimit {
+        default_queue()
+    }
+
     /// The shaper of this direction, if it is on.
     #[must_use]
     pub fn active_shaper(&self) -> Option<&Shaper> {

@@ -22,6 +22,7 @@ mod handover;
 mod hybrid_router;
 mod idle_connection;
 mod iec_104;
+mod ineffective;
 mod ip;
 mod line_noise;
 mod link;

@@ -61,6 +61,11 @@ pub struct SchedulerClass {
 }
 
 impl Scheduler {
+    /// [`Self::quantum`] where the file sets none.
+    pub(crate) const fn default_quantum() -> Bytes {
+        default_quantum()
+    }
+
     /// Number of the class of a code point.
     #[must_use]
     pub fn class_of_code_point(&self, dscp: Dscp) -> usize {

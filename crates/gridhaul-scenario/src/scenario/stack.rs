@@ -161,6 +161,17 @@ pub enum Profile {
 }
 
 impl Profile {
+    /// Congestion control of a stack that names none.
+    #[must_use]
+    pub const fn congestion_control(self) -> CongestionControlAlgorithm {
+        match self {
+            Self::Rfc => CongestionControlAlgorithm::NewReno,
+            Self::Linux => CongestionControlAlgorithm::Cubic,
+            // `Agent/TCP`.
+            Self::Ns2 => CongestionControlAlgorithm::Tahoe,
+        }
+    }
+
     /// Defaults for α, β and γ of Vegas.
     #[must_use]
     pub const fn vegas(self) -> (f64, f64, f64) {

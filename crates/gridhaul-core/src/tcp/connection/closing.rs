@@ -30,6 +30,18 @@ impl Connection {
     }
 
     pub(super) fn on_peer_finished(&mut self, now: Instant) {
+        let is_due = match self.state {
+            // No FIN follows that could carry the acknowledgement.
+            State::FinWait1 | State::FinWait2 => true,
+            // Linux, `__tcp_ack_snd_check`: more than a full segment is acknowledged at once.
+            State::Established | State::SynReceived => {
+                self.receiver.next() - self.last_ack > u64::from(self.params.mss)
+            }
+            _ => false,
+        };
+        if is_due {
+            self.receiver.request_ack();
+        }
         self.state = match self.state {
             State::Established | State::SynReceived => State::CloseWait,
             State::FinWait1 if self.sending.fin_acknowledged() => self.time_wait(now),
@@ -115,13 +127,61 @@ mod tests {
         let mut server = Connection::established(Arc::clone(&params), 9, &params, 5);
         client.write(11 * 1_460);
         client.close();
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let first: Vec<_> = std::iter::from_fn(|| client.poll_transmit(at(0))).collect();
         first.iter().for_each(|segment| server.handle_segment(at(10), segment));
         let answers: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
         answers.iter().for_each(|segment| client.handle_segment(at(20), segment));
         let last = client.poll_transmit(at(20)).unwrap();
         assert_eq!((last.len, last.flags.has(Flags::FIN)), (1_460, true));
+    }
+
+    /// Ends of a connection, of which the first one has closed; FIN has arrived at 10 ms, behind
+    /// `bytes` that were acknowledged if the receiver does so at once.
+    fn closed_by_peer(profile: Profile, bytes: u64) -> [Connection; 2] {
+        let stack = Stack { profile, timestamps: Some(false), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let mut ends = [(5, 9), (9, 5)]
+            .map(|(isn, peer)| Connection::established(Arc::clone(&params), isn, &params, peer));
+        let [client, server] = &mut ends;
+        client.write(bytes);
+        client.close();
+        while let Some(segment) = client.poll_transmit(at(0)) {
+            server.handle_segment(at(10), &segment);
+            if !segment.flags.has(Flags::FIN) {
+                server.poll_transmit(at(10));
+            }
+        }
+        ends
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Linux, `tcp_fin`: three segments close a connection whose application closes at once, and
+    /// four in stacks that acknowledge FIN before the application runs.
+    #[test]
+    fn fin_of_linux_carries_the_acknowledgement_of_fin() {
+        for (profile, first) in [(Profile::Linux, 0), (Profile::Rfc, 1)] {
+            let [mut client, mut server] = closed_by_peer(profile, 500);
+            let before: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
+            assert_eq!(before.len(), first, "{profile:?}");
+            server.close();
+            let after: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
+            assert_eq!((after.len(), after[0].flags.has(Flags::FIN)), (1, true), "{profile:?}");
+            before.iter().chain(&after).for_each(|sent| client.handle_segment(at(20), sent));
+            let last = client.poll_transmit(at(20)).unwrap();
+            server.handle_segment(at(30), &last);
+            let states = [&client, &server].map(Connection::state);
+            assert_eq!(states, [State::TimeWait, State::Closed], "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn fin_is_acknowledged_after_40_ms_if_the_application_of_linux_does_not_close() {
+        let [_, mut server] = closed_by_peer(Profile::Linux, 500);
+        assert_eq!((server.poll_transmit(at(49)), server.next_deadline()), (None, at(50)));
+        assert!(server.poll_transmit(at(50)).is_some());
     }
 
     /// Documentation/networking/ip-sysctl.rst, `tcp_syn_retries`: the last retransmission after 67

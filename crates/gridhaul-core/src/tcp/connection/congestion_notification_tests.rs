@@ -162,6 +162,44 @@ fn retransmissions_are_not_ecn_capable() {
 }
 
 /// RFC 3168, section 6.1.6.
+/// RFC 3168, section 6.1.2: a loss in a window of data whose mark has reduced the congestion window
+/// reduces it no further, so there is no second reduction to report.
+#[test]
+fn a_loss_after_a_mark_of_the_same_window_is_not_reported() {
+    for (profile, sack) in [(Profile::Rfc, true), (Profile::Linux, true), (Profile::Linux, false)] {
+        let stack = Stack { profile, ecn: Some(true), sack: Some(sack), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let ([mut client, mut server], _) = opened(&params, &params);
+        client.write(u64::MAX / 2);
+        let mut flight = all(&mut client, at(20));
+        let data: Vec<usize> = (0..flight.len()).filter(|&at| flight[at].len > 0).collect();
+        flight[data[0]].ecn = EcnCodePoint::Ce;
+        flight.remove(data[3]);
+        let (mut now, mut reports, mut retransmissions) = (30, 0, 0);
+        for _ in 0..3 {
+            let acks: Vec<Segment> = flight
+                .iter()
+                .flat_map(|segment| {
+                    server.handle_segment(at(now), segment);
+                    all(&mut server, at(now))
+                })
+                .collect();
+            flight = acks
+                .iter()
+                .flat_map(|ack| {
+                    client.handle_segment(at(now + 10), ack);
+                    all(&mut client, at(now + 10))
+                })
+                .collect();
+            reports += flight.iter().filter(|sent| sent.flags.has(Flags::CWR)).count();
+            retransmissions +=
+                flight.iter().filter(|sent| sent.ecn == EcnCodePoint::NotEct).count();
+            now += 20;
+        }
+        assert_eq!((reports, retransmissions > 0), (1, true), "{profile:?} {sack}");
+    }
+}
+
 #[test]
 fn window_probes_are_not_ecn_capable() {
     let params = params(Profile::Rfc, true);

@@ -59,7 +59,7 @@ pub(super) const fn initial_window(mss: u32) -> u32 {
 
 pub(super) fn defaults() -> StackParams {
     StackParams {
-        congestion_control: CongestionControlAlgorithm::Cubic,
+        congestion_control: Profile::Linux.congestion_control(),
         recovery: Recovery::Rack,
         prr: true,
         hystart: true,

@@ -41,7 +41,7 @@ pub(super) const fn initial_window(mss: u32) -> u32 {
 
 pub(super) fn defaults() -> StackParams {
     StackParams {
-        congestion_control: CongestionControlAlgorithm::Tahoe,
+        congestion_control: Profile::Ns2.congestion_control(),
         recovery: Recovery::GoBackN,
         // syn_ true and delay_growth_ true: one round trip before the data, as with a handshake.
         handshake: true,

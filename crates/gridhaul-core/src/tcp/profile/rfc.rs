@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Profile, Recovery};
+use gridhaul_scenario::scenario::{LossClassifier, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
 use crate::tcp::params::{MedxParams, StackParams, VegasParams};
@@ -56,7 +56,7 @@ pub(super) fn initial_window(mss: u32) -> u32 {
 
 pub(super) fn defaults() -> StackParams {
     StackParams {
-        congestion_control: CongestionControlAlgorithm::NewReno,
+        congestion_control: Profile::Rfc.congestion_control(),
         recovery: Recovery::NewReno,
         mss: 1460,
         header: 0,

@@ -160,10 +160,35 @@ impl Receiver {
         }
         assert!(self.next > before, "data in order advances the acknowledgement");
         self.note_unread(self.next - before);
+        let is_answered = fin && params.policy.adaptive_delayed_ack;
+        if is_answered && self.expect_answer_to_fin(now, self.next - before - 1, filled, params) {
+            return true;
+        }
         let is_read = self.note_push(flags, params);
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
-        self.schedule_ack(now, filled || fin || is_read, params);
+        let at_once = filled || is_read || fin && !is_answered;
+        self.schedule_ack(now, at_once, params);
         true
+    }
+
+    /// FIN has arrived in order, with `payload` bytes. Linux expects that the application closes as
+    /// well, so that the answering FIN carries the acknowledgement (`tcp_fin` enters pingpong
+    /// mode). Returns whether this is scheduled: FIN without data is not a segment of which every
+    /// second one is acknowledged.
+    #[cold]
+    fn expect_answer_to_fin(
+        &mut self,
+        now: Instant,
+        payload: u64,
+        filled: bool,
+        params: &StackParams,
+    ) -> bool {
+        self.interactive = true;
+        let is_bare = payload == 0 && !filled && self.application != ReadingApplication::Confirms;
+        if is_bare {
+            self.delay_ack(now, params);
+        }
+        is_bare
     }
 
     /// `bytes` have arrived, which the application reads or confirms later unless it reads at once.
@@ -446,7 +471,15 @@ impl Receiver {
             || params.delayed_ack.is_zero()
         {
             self.ack_now = true;
-        } else if self.ack_at == Instant::NEVER {
+        } else {
+            self.delay_ack(now, params);
+        }
+    }
+
+    /// Starts the delayed-ACK timer, unless it runs.
+    #[inline(always)]
+    fn delay_ack(&mut self, now: Instant, params: &StackParams) {
+        if self.ack_at == Instant::NEVER {
             let wait = if params.policy.adaptive_delayed_ack {
                 self.delayed_ack_timer.wait(params.delayed_ack_max)
             } else {

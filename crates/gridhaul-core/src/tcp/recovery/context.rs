@@ -75,6 +75,9 @@ pub(crate) struct SenderRequests {
     pub stop_timing: bool,
     /// The window was reduced for a congestion mark.
     pub reduced_for_mark: bool,
+    /// Recovery begins without a reduction: a congestion mark of the same window of data has
+    /// reduced the window already.
+    pub already_reduced: bool,
     /// Bytes that the acknowledgement delivers, where the recovery estimates them.
     pub delivered: Option<u32>,
     /// Time of [`LossRecovery::on_reorder_timer`], unless an acknowledgement arrives before.
@@ -110,6 +113,7 @@ impl LossRecoveryContext<'_> {
     /// 6.1.2).
     pub(crate) fn reduce_for_loss(&mut self) {
         if self.una < self.reduced_until {
+            self.requests.already_reduced = true;
             return;
         }
         let loss = self.loss();

@@ -304,7 +304,7 @@ impl Sender {
             self.set_timer(now, now + self.rtt.rto(params), params);
         }
         self.stats.fast_retransmits += u32::from(entered);
-        if entered || requests.reduced_for_mark {
+        if entered && !requests.already_reduced || requests.reduced_for_mark {
             self.note_reduction(requests.reduced_for_mark);
         }
         requests

@@ -95,7 +95,7 @@ impl Scenario {
     }
 
     /// The results of `find` for this scenario; in a sweep, those common to all points.
-    pub(super) fn at_all_points(&self, find: impl Fn(&Self) -> Vec<String>) -> Vec<String> {
+    pub(super) fn at_all_points<T: PartialEq>(&self, find: impl Fn(&Self) -> Vec<T>) -> Vec<T> {
         // Only results of the file itself can be common to all points: without any, no point is
         // built.
         let mut found = find(self);

@@ -147,6 +147,7 @@ impl Rack {
         if self.ca_state == CaState::Cwr {
             // The mark has reduced the window already (Linux, `tcp_enter_recovery`).
             self.ca_state = CaState::Recovery;
+            context.requests.already_reduced = true;
             context.requests.stop_timing = true;
             context.requests.retransmit_now = !context.params.prr;
             return;
