@@ -28,10 +28,11 @@ pub(crate) fn negotiate_mss(
     forward: &[Hop],
     reverse: &[Hop],
 ) {
+    let offered = [Arc::clone(&stacks.1), Arc::clone(&stacks.0)];
     let ends = [(&mut stacks.0, forward, reverse), (&mut stacks.1, reverse, forward)];
-    for (params, data, reverse) in ends {
+    for ((params, data, reverse), peer) in ends.into_iter().zip(offered) {
         let mut negotiated = (**params).clone();
-        negotiated.negotiate_mss(scenario, SegmentPaths { data, reverse });
+        negotiated.negotiate_mss(scenario, SegmentPaths { data, reverse }, &peer);
         if negotiated.mss < params.mss {
             *params = Arc::new(negotiated);
         }

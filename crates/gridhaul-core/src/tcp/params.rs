@@ -17,6 +17,8 @@ pub struct StackParams {
     pub recovery: Recovery,
     /// Payload of a full segment in bytes.
     pub mss: u32,
+    /// The stack states no segment size: a host derives it from the MTU of its own link.
+    pub derives_mss: bool,
     /// IP and TCP headers without options, in bytes. The check of a scenario limits them to
     /// [`Stack::HEADER_MAX`](gridhaul_scenario::scenario::Stack::HEADER_MAX), so that the size with
     /// options fits into [`Segment::header`](super::Segment::header).

@@ -21,15 +21,26 @@ pub struct SegmentPaths<'a> {
 }
 
 impl StackParams {
-    /// Lowers the segment size of a sender to the one that its handshake yields: both ends know the
-    /// MTU of their own links with `packet_too_big` (RFC 9293, section 3.7.1), and routers clamp
-    /// the size that the peer offers.
-    pub fn negotiate_mss(&mut self, scenario: &Scenario, paths: SegmentPaths<'_>) {
-        let options = self.option_bytes();
+    /// Lowers the segment size of a sender to the one that its handshake yields (RFC 9293, section
+    /// 3.7.1): the peer offers its own, which is that of its stack; both ends know the MTU of their
+    /// own links, unless the stack states its segment size and the link has no `packet_too_big`;
+    /// and routers clamp the size that the peer offers.
+    pub fn negotiate_mss(
+        &mut self,
+        scenario: &Scenario,
+        paths: SegmentPaths<'_>,
+        peer: &StackParams,
+    ) {
+        if !self.policy.one_way_open {
+            // The one-way agents of ns-2 offer no size.
+            self.lower_mss(peer.mss);
+        }
+        let (options, derives_mss) = (self.option_bytes(), self.derives_mss);
         let own_links = [paths.data, paths.reverse].into_iter().filter_map(|path| path.first());
         let own_links = own_links.filter_map(|hop| {
             let direction = hop.direction(scenario);
-            let mtu = direction.mtu.filter(|_| direction.packet_too_big.is_some())?;
+            let is_known = derives_mss || direction.packet_too_big.is_some();
+            let mtu = direction.mtu.filter(|_| is_known)?;
             Some(mtu.get().saturating_sub(u64::from(self.header + options)))
         });
         let clamps = paths.reverse.iter().filter_map(|hop| {
@@ -112,18 +123,24 @@ fn small_links<'a>(scenario: &'a Scenario, name: &str) -> Vec<SmallLink<'a>> {
     }
     let mut found = Vec::new();
     // A flow without a path is invalid, which is reported elsewhere.
-    for stage in &scenario.stages(name).unwrap_or_default() {
+    let stages = scenario.stages(name).unwrap_or_default();
+    for (number, stage) in stages.iter().enumerate() {
+        let is_last = number + 1 == stages.len();
         let Stage { forward, reverse, stack, ip, .. } = stage;
         let paths = SegmentPaths { data: forward, reverse };
-        let params = StackParams::named(scenario, stack.as_ref(), *ip);
+        let to_stack = flow.to_stack.as_ref().filter(|_| is_last).or(stack.as_ref());
+        let [from, to] =
+            [stack.as_ref(), to_stack].map(|stack| StackParams::named(scenario, stack, *ip));
+        let mut params = from.clone();
+        params.negotiate_mss(scenario, paths, &to);
         let key = format!("flow.{name}.stack");
-        found.extend(small_link(scenario, &key, params, paths));
+        found.extend(small_link(scenario, &key, &params, paths));
         if flow.load.is_two_way() {
-            let stack = flow.to_stack.as_ref().or(stack.as_ref());
-            let params = StackParams::named(scenario, stack, *ip);
             let paths = SegmentPaths { data: reverse, reverse: forward };
+            let mut params = to;
+            params.negotiate_mss(scenario, paths, &from);
             let key = format!("flow.{name}.to_stack");
-            found.extend(small_link(scenario, &key, params, paths));
+            found.extend(small_link(scenario, &key, &params, paths));
         }
     }
     found
@@ -133,10 +150,9 @@ fn small_links<'a>(scenario: &'a Scenario, name: &str) -> Vec<SmallLink<'a>> {
 fn small_link<'a>(
     scenario: &'a Scenario,
     stack_key: &str,
-    mut params: StackParams,
+    params: &StackParams,
     paths: SegmentPaths<'_>,
 ) -> Option<SmallLink<'a>> {
-    params.negotiate_mss(scenario, paths);
     let headers = u64::from(params.header + params.option_bytes());
     let packet = u64::from(params.mss) + headers;
     paths.data.iter().find_map(|&hop| {
@@ -153,4 +169,51 @@ fn small_link<'a>(
             has_return_path: paths.reverse.iter().any(|hop| hop.source(scenario) == node),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{IpVersion, Profile, Stack};
+
+    use super::*;
+
+    /// Segment sizes of both ends of a flow over a link with these keys.
+    fn sizes(stacks: &str, link: &str) -> [u32; 2] {
+        let text = format!(
+            "title = 'sizes'\nduration = '1 s'\nnode = {{ a = {{}}, b = {{}} }}\nlink.l = {{ from \
+             = 'a', to = 'b', both = {{ rate = '1 Mbit/s', delay = '1 ms'{link} }} }}\nflow.f = {{ \
+             from = 'a', to = 'b', load = 'bulk', stack = 'own', to_stack = 'far' }}\n{stacks}"
+        );
+        let scenario = Scenario::from_toml(&text, "sizes.toml").expect("a scenario");
+        let named =
+            |name: &str| StackParams::named(&scenario, Some(&name.to_owned()), IpVersion::V4);
+        let (own, far) = (named("own"), named("far"));
+        let [forward, reverse] = [true, false].map(|forward| [Hop { link: 0, forward }]);
+        let size = |mut params: StackParams, data, reverse, peer: &StackParams| {
+            params.negotiate_mss(&scenario, SegmentPaths { data, reverse }, peer);
+            params.mss
+        };
+        [size(own.clone(), &forward, &reverse, &far), size(far, &reverse, &forward, &own)]
+    }
+
+    /// RFC 9293, section 3.7.1: a sender uses the size that its peer offers, if that is smaller.
+    #[test]
+    fn the_smaller_segment_size_of_both_ends_counts() {
+        let stacks = "stack = { own = {}, far = { mss = '536 B' } }";
+        assert_eq!(sizes(stacks, ""), [536, 536]);
+        let ns2 = "stack.own.profile = 'ns2'\nstack.far = { profile = 'ns2', mss = '536 B' }";
+        let own = StackParams::resolve(&Stack { profile: Profile::Ns2, ..Stack::default() }).mss;
+        assert_eq!(sizes(ns2, ""), [own, 536], "agents of ns-2 offer no size");
+    }
+
+    /// RFC 9293, section 3.7.1: the sender deducts its options, here 12 B of timestamps.
+    #[test]
+    fn a_stack_without_a_segment_size_derives_it_from_its_link() {
+        let stacks = "stack = { own = {}, far = { timestamps = false } }";
+        assert_eq!(sizes(stacks, ", mtu = '1500 B'"), [1_448, 1_460]);
+        let stated = "stack = { own = { mss = '1460 B' }, far = { mss = '1460 B' } }";
+        assert_eq!(sizes(stated, ", mtu = '1500 B'"), [1_460, 1_460]);
+        let known = ", mtu = '1500 B', packet_too_big = 'icmp'";
+        assert_eq!(sizes(stated, known), [1_448, 1_448]);
+    }
 }

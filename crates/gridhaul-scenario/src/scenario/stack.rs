@@ -19,7 +19,8 @@ pub struct Stack {
     /// Loss detection and retransmission. Absent: the usual one of the congestion control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
-    /// Maximum segment size: payload of a full-sized segment.
+    /// Maximum segment size: payload of a full-sized segment. A sender uses the smaller one of both
+    /// ends. Absent: that of Ethernet, or what the `mtu` of the link of a host leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Bytes>,
     /// Size of the IP and TCP headers of each segment, without options. Absent: according to the
@@ -48,7 +49,7 @@ pub struct Stack {
     /// is the maximum (default 200 ms).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<Duration>,
-    /// Number of full-sized segments after which a delayed acknowledgement is sent at once.
+    /// Number of segments, of any size, after which a delayed acknowledgement is sent at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_every: Option<u32>,
     /// Number of segments at the start of a connection that are acknowledged at once.

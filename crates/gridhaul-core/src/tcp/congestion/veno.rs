@@ -9,6 +9,7 @@ use gridhaul_scenario::units::Duration;
 use super::{CongestionControl, EstimatorCounters, LossClassifications, Window};
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
+use crate::tcp::rules::AlgorithmRules;
 
 /// Section III: "setting β to 3 segments gives good results".
 const BETA: f64 = 3.0;
@@ -83,6 +84,7 @@ impl CongestionControl for Veno {
     /// Section III-B: the window decreases by a fifth if the loss is "most likely to have occurred"
     /// at random.
     fn on_loss(&mut self, loss: &Loss) {
+        self.forget_base_rtt();
         if self.backlog < BETA {
             self.loss_classifications.error += 1;
             let left = f64::from(loss.window) * 0.8;
@@ -92,6 +94,11 @@ impl CongestionControl for Veno {
             self.loss_classifications.congestion += 1;
             self.window.halve(loss);
         }
+    }
+
+    fn on_timeout(&mut self, loss: &Loss) {
+        self.forget_base_rtt();
+        self.window.collapse(loss);
     }
 
     /// Updates: every round-trip sample. Evaluations: the backlog once in each round trip.
@@ -106,6 +113,14 @@ impl CongestionControl for Veno {
 }
 
 impl Veno {
+    /// Section II: "BaseRTT is reset whenever packet loss is detected, either due to time-out or
+    /// duplicate ACKs", because routes and rates change. `tcp_veno.c` keeps the minimum.
+    fn forget_base_rtt(&mut self) {
+        if self.window.rules() == AlgorithmRules::Rfc {
+            self.base_rtt_ns = 0;
+        }
+    }
+
     /// Section III: `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`, with the mean round trip since
     /// the last evaluation.
     fn evaluate(&mut self) {
@@ -158,6 +173,27 @@ mod tests {
         assert_eq!(left_after_loss(veno(110)), 16);
         // 20 (1 - 100 / 125) = 4 segments queue.
         assert_eq!(left_after_loss(veno(125)), 10);
+    }
+
+    /// The path has become 75 ms longer: after a loss, its round trip is the base.
+    #[test]
+    fn a_loss_resets_the_base_except_in_linux() {
+        for (rules, backlog) in [(AlgorithmRules::Rfc, 0.0), (AlgorithmRules::Linux, 6.9)] {
+            let stack = samples::stack(CongestionControlAlgorithm::Veno);
+            let mut params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
+            params.policy.algorithms = rules;
+            for reduce in [Veno::on_loss, Veno::on_timeout] {
+                let mut veno = Veno::new(&params);
+                veno.on_rtt_sample(Duration::from_millis(100));
+                veno.on_delivered(&ack(1));
+                reduce(&mut veno, &samples::loss(MSS, 20));
+                veno.window.set_cwnd(f64::from(16 * MSS));
+                veno.on_rtt_sample(Duration::from_millis(175));
+                veno.on_delivered(&ack(30_001));
+                // 16 (1 - 100 / 175).
+                assert!((veno.backlog - backlog).abs() < 0.05, "{rules:?} {}", veno.backlog);
+            }
+        }
     }
 
     #[test]

@@ -381,3 +381,5 @@ impl Connection {
 
 #[cfg(test)]
 mod common_path_tests;
+#[cfg(test)]
+mod loss_tests;

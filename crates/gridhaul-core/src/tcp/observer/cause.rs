@@ -58,6 +58,8 @@ fn of_handled(
         Cause::SpuriousRetransmission
     } else if advanced {
         of_acknowledgement(before, after, ended, new)
+    } else if after.ecn_reductions > before.ecn_reductions {
+        Cause::CongestionMark
     } else if more_sacked {
         Cause::DuplicateAcknowledgement
     } else {
@@ -81,6 +83,8 @@ fn of_acknowledgement(
         Cause::PartialAcknowledgement
     } else if lowered && before.tail_loss_probe_out && !after.tail_loss_probe_out {
         Cause::TailLossProbe
+    } else if after.ecn_reductions > before.ecn_reductions {
+        Cause::CongestionMark
     } else if lowered {
         Cause::SlowStartExit
     } else {

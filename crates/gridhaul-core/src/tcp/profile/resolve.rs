@@ -29,7 +29,7 @@ impl StackParams {
     pub fn resolve_for_ip(stack: &Stack, ip: IpVersion) -> Self {
         let mut params = super::defaults(stack.profile);
         let mss = stack.mss.map_or(params.mss, clamp_bytes);
-        params.mss = mss;
+        (params.mss, params.derives_mss) = (mss, stack.mss.is_none());
         params.congestion_control = stack.congestion_control.unwrap_or(params.congestion_control);
         params.sack = stack.sack.unwrap_or(params.sack);
         params.recovery =

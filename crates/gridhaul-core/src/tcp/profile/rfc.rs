@@ -59,6 +59,7 @@ pub(super) fn defaults() -> StackParams {
         congestion_control: Profile::Rfc.congestion_control(),
         recovery: Recovery::NewReno,
         mss: 1460,
+        derives_mss: true,
         header: 0,
         receive_window: 1 << 20,
         initial_window: 0,

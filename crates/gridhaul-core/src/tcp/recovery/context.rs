@@ -154,14 +154,18 @@ impl LossRecoveryContext<'_> {
             let above = one_more.saturating_sub(u64::from(self.congestion.cwnd()));
             return u32::try_from(above).map_or(all, |above| above.min(all));
         }
-        all
+        // "cwnd + 2*SMSS" at most, also where more duplicates indicate a loss.
+        all.min(2 * self.params.mss)
     }
 }
 
 /// The window that a loss reduces.
 fn halving_window(params: &StackParams, flight: u64, cwnd: u32, peer_window: u32) -> u32 {
     match params.halving {
-        HalvingBasis::Flight => u32::try_from(flight).unwrap_or(u32::MAX),
+        // FlightSize is "the amount of outstanding data in the network". What has arrived beyond a
+        // gap is outstanding, but not in the network: in a recovery and after a timeout, the
+        // window, which is not inflated here, limits the rest.
+        HalvingBasis::Flight => u32::try_from(flight).unwrap_or(u32::MAX).min(cwnd),
         HalvingBasis::Cwnd => cwnd - cwnd % params.mss.max(1),
         HalvingBasis::Window => cwnd.min(peer_window),
     }
@@ -182,5 +186,13 @@ mod tests {
         };
         let bases = [HalvingBasis::Flight, HalvingBasis::Cwnd, HalvingBasis::Window];
         assert_eq!(bases.map(halved), [7_000, 10_000, 9_000]);
+    }
+
+    /// 40 segments are outstanding, of which most have arrived beyond a gap.
+    #[test]
+    fn a_loss_never_raises_the_window() {
+        let params = StackParams::resolve(&Stack::default());
+        let params = StackParams { mss: 1_000, halving: HalvingBasis::Flight, ..params };
+        assert_eq!(halving_window(&params, 40_000, 10_000, 90_000), 10_000);
     }
 }

@@ -4,6 +4,7 @@
 use super::LossRecoveryContext;
 use super::undo::UndoState;
 use crate::coverage_mark::mark;
+use crate::tcp::rules::AlgorithmRules;
 
 /// Window of the current recovery, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +43,14 @@ impl Prr {
     /// recovery, where the stack has it, and the state before the reduction.
     pub(super) fn reduce(context: &mut LossRecoveryContext<'_>) -> (Option<Self>, UndoState) {
         let undo = UndoState::new(context);
+        let recover_fs = recover_fs(context);
         let loss = context.loss();
         context.congestion.on_loss(&loss);
         context.requests.stop_timing = true;
         // Linux counts in segments.
         let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
-            .then(|| Self::enter(undo.cwnd, context.congestion.cwnd(), rounding));
+            .then(|| Self::enter(recover_fs, context.congestion.cwnd(), rounding));
         // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section
         // 5); but in Linux a congestion control with pacing does without PRR and waits for the
         // window.
@@ -59,12 +61,12 @@ impl Prr {
     /// The window reduction for a congestion mark (Linux, `tcp_enter_cwr`): returns its window,
     /// where the stack has it. Unlike that for a loss, it is not undone.
     pub(super) fn reduce_for_mark(context: &mut LossRecoveryContext<'_>) -> Option<Self> {
-        let (loss, before) = (context.loss(), context.congestion.cwnd());
+        let (loss, recover_fs) = (context.loss(), recover_fs(context));
         context.congestion.on_congestion_mark(&loss);
         context.requests.reduced_for_mark = true;
         let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         (context.params.prr && !context.congestion.is_paced())
-            .then(|| Self::enter(before, context.congestion.cwnd(), rounding))
+            .then(|| Self::enter(recover_fs, context.congestion.cwnd(), rounding))
     }
 
     /// RFC 9937, section 6.2, for each acknowledgement of the recovery.
@@ -103,6 +105,17 @@ impl Prr {
     pub(super) const fn window(&self) -> u32 {
         self.window
     }
+}
+
+/// `RecoverFS` (RFC 9937, section 6.2): the data that was in flight before the acknowledgement. In
+/// Linux the congestion window, whole segments of which may be unused (`prior_cwnd`).
+fn recover_fs(context: &LossRecoveryContext<'_>) -> u32 {
+    if context.params.policy.algorithms == AlgorithmRules::Linux {
+        return context.congestion.cwnd();
+    }
+    let sacked_before =
+        context.queue.sacked_bytes().saturating_sub(u64::from(context.ack.delivered));
+    u32::try_from(context.next - context.una - sacked_before).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ impl Sender {
         let acked = (ack - self.una) as u32;
         self.una = ack;
         self.sack_ignored = false;
-        let timed = removed.segments.last().map(SendTimes::of_one);
+        let timed = removed.segments.last_measured(params).map(SendTimes::of_one);
         self.measure(now, ack, timed, segment, isn, params);
         let response = if self.recovery_active {
             self.notify_counting_recovery(now, acked, &removed, params)

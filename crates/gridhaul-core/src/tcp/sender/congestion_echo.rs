@@ -94,7 +94,8 @@ impl Sender {
             let mut loss = loss_recovery_context!(self, event.now, params).loss();
             if params.halving == HalvingBasis::Flight {
                 // The data that the acknowledgement removes was part of the window with the mark.
-                loss.window = loss.window.saturating_add(event.acked as u32);
+                let window = loss.window.saturating_add(event.acked as u32);
+                loss.window = window.min(self.congestion.cwnd());
             }
             self.congestion.on_congestion_mark(&loss);
             self.note_reduction(true);

@@ -33,10 +33,14 @@ impl AckedSegments {
         self.retransmitted
     }
 
-    /// Send time of the last segment, if it was sent once and not sacked before.
+    /// Send time of the last segment, if the acknowledgement measures its round trip: it was sent
+    /// once and not sacked before, and no acknowledged segment was retransmitted. Otherwise it has
+    /// waited for the repair of a loss; BSD stops timing with a retransmission as well. ns-2, which
+    /// times one segment at a time, does so by its own rules, and its Vegas measures each segment
+    /// that was sent once.
     #[inline]
-    pub(super) const fn last(&self) -> Option<Instant> {
-        self.last
+    pub(super) fn last_measured(&self, params: &StackParams) -> Option<Instant> {
+        self.last.filter(|_| !(self.retransmitted && params.time_every_segment))
     }
 }
 
@@ -61,12 +65,13 @@ impl Sender {
             let first = first.or(event.sacked_sent_at.map(|sacked| sacked.first));
             first.map(|first| SendTimes { first, last: last.unwrap_or(first) })
         } else {
-            acked_segments.last.map(SendTimes::of_one)
+            acked_segments.last_measured(params).map(SendTimes::of_one)
         };
         let measured = self.measure(event.now, self.una, timed, segment, isn, params);
         // Congestion controls get every round trip, however the RTO is estimated; in Linux also
         // those of timestamps.
-        let newest = if rules.times_first_segment { measured } else { acked_segments.last };
+        let newest =
+            if rules.times_first_segment { measured } else { acked_segments.last_measured(params) };
         if let Some(sent_at) = newest {
             let rtt = event.now.since(sent_at);
             event.rtt = Some(rtt);

@@ -33,6 +33,8 @@ pub(in crate::tcp) struct SenderSnapshot {
     pub tail_loss_probe_out: bool,
     /// Expirations of the persist timer since the window closed.
     pub persist_expirations: u8,
+    /// Reductions of the window for congestion marks.
+    pub ecn_reductions: u32,
 }
 
 impl Sender {
@@ -60,6 +62,7 @@ impl Sender {
             tail_loss_probe_due: self.tail_loss_probe == TailLossProbe::Due,
             tail_loss_probe_out: self.tail_loss_probe == TailLossProbe::Retransmission,
             persist_expirations: self.window_probe.expired,
+            ecn_reductions: self.ecn_reductions(),
         }
     }
 

@@ -47,6 +47,8 @@ names! {
             "A tail loss probe, or the loss that it has repaired (RFC 8985, section 7).",
         SlowStartExit "slow_start_exit"
             "The congestion control has ended slow start without a loss, as HyStart does.",
+        CongestionMark "congestion_mark"
+            "The peer echoes a congestion mark (RFC 3168, section 6.1.2).",
         IdleRestart "idle_restart"
             "Data is sent after an idle time (RFC 5681, section 4.1).",
         WindowValidation "window_validation"

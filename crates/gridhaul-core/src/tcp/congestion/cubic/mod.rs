@@ -235,7 +235,10 @@ impl Cubic {
         // grown to reach cwnd_prior, [...] α_cubic to 1".
         let reno = rules.friendly_growth_as_reno && epoch.w_est >= self.cwnd_prior;
         let alpha = if reno { 1.0 } else { ALPHA };
-        epoch.w_est += alpha * share * mss;
+        // An acknowledgement of two segments counts as two here, while the curve below follows
+        // acknowledgements.
+        let counted = if rules.counts_segments { acked } else { f64::from(ack.delivered) };
+        epoch.w_est += alpha * counted / cwnd * mss;
         let epoch = *epoch;
 
         if rules.counts_segments {

@@ -121,6 +121,23 @@ fn with_a_short_round_trip_the_window_grows_like_reno() {
     assert!((later - at_prior - 10.0).abs() < 0.3, "{at_prior} -> {later}");
 }
 
+/// RFC 9438, section 4.3: "segments_acked", which are two with delayed acknowledgements.
+#[test]
+fn the_friendly_window_does_not_depend_on_the_number_of_acknowledgements() {
+    let rtt = Duration::from_millis(10);
+    let grown = |segments: u32| {
+        let mut cubic = cubic(10.0);
+        lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+        for number in (segments..=40).step_by(segments as usize) {
+            let now = Instant::ZERO + rtt.mul_f64(f64::from(number) / 8.0);
+            cubic.on_ack(&Ack { delivered: segments * MSS, ..ack(now, rtt) });
+        }
+        cubic.window.cwnd_f64() / f64::from(MSS)
+    };
+    assert!((grown(1) - grown(2)).abs() < 0.05, "{} {}", grown(1), grown(2));
+    assert!(grown(2) > 9.3, "{}", grown(2));
+}
+
 #[test]
 fn a_second_loss_below_the_plateau_lowers_the_plateau() {
     covers!(cubic_fast_convergence);
