@@ -42,14 +42,27 @@ fn a_router_fragments_for_a_smaller_mtu_and_an_echo_returns_complete() {
 
 #[test]
 fn segments_above_the_mtu_are_refused_with_the_size_that_fits() {
-    let text = "title = 'mss'\nduration = '1 s'\n[node]\na = {}\nb = {}\n\
-        [link.tunnel]\nfrom = 'a'\nto = 'b'\nboth = { rate = '1 Mbit/s', mtu = '1400 B' }\n\
-        [flow.f]\nfrom = 'a'\nto = 'b'\nload = 'bulk'";
-    let scenario = Scenario::from_toml(text, "test.toml").unwrap();
-    let refused = Sim::default().supports(&scenario).unwrap_err();
+    let scenario = |small: &str, rest: &str| {
+        let link = |name: &str, from: &str, to: &str| {
+            let mtu = if name == small { ", mtu = '1400 B'" } else { "" };
+            format!(
+                "link.{name} = {{ from = '{from}', to = '{to}', both = {{ rate = '1 Mbit/s'{mtu} }} \
+                 }}\n"
+            )
+        };
+        let links = link("lan", "a", "r") + &link("tunnel", "r", "s") + &link("wan", "s", "b");
+        let text = format!(
+            "title = 'mss'\nduration = '1 s'\nnode = {{ a = {{}}, r = {{}}, s = {{}}, b = {{}} \
+             }}\n{links}[flow.f]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n{rest}"
+        );
+        Sim::default().supports(&Scenario::from_toml(&text, "test.toml").unwrap())
+    };
+    let refused = scenario("tunnel", "").unwrap_err();
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].key, "flow.f.stack");
     assert!(refused[0].reason.contains("mss = \"1348 B\""), "{}", refused[0].reason);
-    let fits = text.replace("load", "stack = 's'\nload") + "\n[stack.s]\nmss = '1348 B'";
-    assert!(Sim::default().supports(&Scenario::from_toml(&fits, "test.toml").unwrap()).is_ok());
+    assert!(scenario("tunnel", "stack = 's'\n[stack.s]\nmss = '1348 B'").is_ok());
+    // Hosts know the MTU of their own links, unless the stack states its segments.
+    assert!(scenario("lan", "").is_ok() && scenario("wan", "").is_ok());
+    assert!(scenario("lan", "stack = 's'\n[stack.s]\nmss = '1460 B'").is_err());
 }
