@@ -137,7 +137,10 @@ fn run_once(
 ) -> Result<Option<Run>, RunError> {
     let scenario = &*scenario.with_floods();
     let layout = Layout::new(scenario)?;
-    let mut world = build(scenario, &layout, replication, progress)?;
+    let mut world = match build(scenario, &layout, replication, progress) {
+        Err(RunError::Interrupted) => return Ok(None),
+        built => built?,
+    };
     if !world.run(continues)? {
         return Ok(None);
     }
@@ -198,4 +201,29 @@ fn audit(
     }
     let audited = world.aggregators.audit(&world.flows);
     audited.map_err(|(row, violation)| failed(flow_name(row), violation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Interrupted;
+
+    impl Progress for Interrupted {
+        fn advance(&self, _done: u64, _total: u64) {}
+
+        fn is_interrupted(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn an_interruption_ends_the_building_of_members() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\n\
+                    from = \"a\"\nto = \"b\"\nboth = { rate = \"1 Mbit/s\" }\n[flow.f]\n\
+                    from = \"a\"\nto = \"b\"\nload = \"bulk\"\n";
+        let scenario = Scenario::from_toml(text, "a.toml").unwrap();
+        let begins = |_| panic!("the run begins");
+        assert!(run_once(&scenario, 0, &Interrupted, begins).unwrap().is_none());
+    }
 }

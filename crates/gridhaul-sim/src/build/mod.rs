@@ -45,7 +45,10 @@ use crate::world::World;
 pub(crate) use self::attacks::unsupported_attacks;
 pub(crate) use self::equal_paths::unsupported_paths;
 
-/// Builds the state of one run.
+/// Members that are built between two checks for an interruption: a few milliseconds.
+const MEMBERS_BETWEEN_CHECKS: u64 = 4096;
+
+/// Builds the state of one run. An interruption ends it, because millions of members take seconds.
 pub(crate) fn build(
     scenario: &Scenario,
     layout: &Layout,
@@ -53,8 +56,7 @@ pub(crate) fn build(
     progress: &dyn Progress,
 ) -> Result<World, RunError> {
     let mut links = links(scenario, layout, replication, progress)?;
-    let mut routes = Vec::new();
-    let (mut flows, mut starts, mut forwarded_by) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut routes, mut flows, mut starts, mut forwarded_by) = (vec![], vec![], vec![], vec![]);
     let (mut playbacks, mut external) = (Vec::new(), ExternalMessages::default());
     let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
@@ -72,6 +74,7 @@ pub(crate) fn build(
         let mut row_routes = RowRoutes::new(scenario, spec, stage, entries);
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
+            ensure_wanted(number, progress)?;
             let member = number % group;
             let seed = MemberSeed { scenario, name, replication, number };
             let route_starts = row_routes.of_member(&seed, (layout, group), &mut routes);
@@ -123,6 +126,12 @@ pub(crate) fn build(
         external,
         failure: None,
     })
+}
+
+/// Ends the building of members after an interruption.
+fn ensure_wanted(number: u64, progress: &dyn Progress) -> Result<(), RunError> {
+    let is_checked = number.is_multiple_of(MEMBERS_BETWEEN_CHECKS);
+    if is_checked && progress.is_interrupted() { Err(RunError::Interrupted) } else { Ok(()) }
 }
 
 /// The flow of one member.
