@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gridhaul import _native
 from gridhaul._chart import Chart, charts
+from gridhaul._errors import InputError
 from gridhaul._frame import Frame
 
 __all__ = ["Answer", "Warning", "read"]
@@ -53,7 +54,12 @@ class Series(Mapping[str, Frame]):
         self._names = answers.series_names()
 
     def __getitem__(self, name: str) -> Frame:
-        """Return the series of a name."""
+        """Return the series of a name.
+
+        Raises:
+            KeyError: No such series is recorded.
+
+        """
         if name not in self._names:
             known = ", ".join(self._names) or "none: set record.interval in the scenario"
             raise KeyError(f"there is no series {name!r}; recorded: {known}")
@@ -76,6 +82,9 @@ class Series(Mapping[str, Frame]):
 
 class Answer:
     """The answers of one or several backends to one scenario.
+
+    ``answer["sim"]`` is the answer of one backend. Answers without recorded series can be pickled,
+    for example in a worker process.
 
     The tables have the columns of ``gridhaul export``, described in ``docs/reference/tables.md``.
     Swept keys have a column each with the texts of their values, and one with the numbers in the
@@ -144,7 +153,12 @@ class Answer:
         return self._inner.backends
 
     def __getitem__(self, backend: str) -> Answer:
-        """Return the answer of one backend."""
+        """Return the answer of one backend, such as ``"sim"``.
+
+        Raises:
+            KeyError: The backend did not answer.
+
+        """
         answer = self._inner.of_backend(backend)
         if answer is None:
             raise KeyError(
@@ -196,9 +210,22 @@ class Answer:
         return self._inner.to_json()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the answer as ``answer.json``, which :func:`read` and ``gridhaul compare`` take."""
+        """Write the answer as ``answer.json``; with several backends a list of their answers.
+
+        :func:`read`, ``gridhaul compare`` and ``gridhaul export`` take both. Recorded series are
+        not part of the file.
+        """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.to_json() + "\n")
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """Pickle the answer with the values of each replication, but without recordings."""
+        if names := self._inner.series_names():
+            raise TypeError(
+                f"an answer with recorded series cannot be pickled: {', '.join(names)}; pickle "
+                "their data frames, or run the scenario without record.interval"
+            )
+        return (_unpickled, (self._inner.to_state(),))
 
     def __repr__(self) -> str:
         """Show title, backends and size."""
@@ -218,13 +245,22 @@ class Answer:
 
 
 def read(*paths: str | os.PathLike[str]) -> Answer:
-    """Read stored answers: results folders of the command line, or files ``answer.json``.
+    """Read stored answers: results folders of the command line, or files such as ``answer.json``.
 
     Raises:
-        InputError: A file cannot be read or is not an answer.
+        InputError: No path, or a file that cannot be read or is not an answer.
 
     """
+    if not paths:
+        raise InputError(
+            "paths: expected at least one, found none\n  help: give a results folder or a file "
+            "answer.json"
+        )
     return Answer(_native.read_answers([os.fspath(path) for path in paths]))
+
+
+def _unpickled(state: str) -> Answer:
+    return Answer(_native.Answers.from_state(state))
 
 
 def labelled(answers: Sequence[Answer] | Mapping[str, Answer]) -> list[tuple[str, _native.Answers]]:

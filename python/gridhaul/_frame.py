@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import pandas
@@ -29,6 +29,9 @@ class Frame:
     ``pyarrow.table(frame)``, ``duckdb.sql("select … from frame")``; or use :meth:`to_polars`,
     :meth:`to_pandas`, :meth:`to_arrow` and :meth:`to_dict`. The stream has batches, so that a
     recorded series may exceed the memory. A missing or unknown value is null.
+
+    ``frame["column"]`` is a column as a list. Frames cannot be pickled: pickle a data frame of
+    them, or the answer.
     """
 
     __slots__ = ("_inner",)
@@ -80,8 +83,20 @@ class Frame:
         return frame
 
     def __getitem__(self, column: str) -> list[Cell]:
-        """Return a column as a list."""
+        """Return a column as a list.
+
+        Raises:
+            KeyError: The table has no such column.
+
+        """
         return self._inner.column(column)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(
+            "a Frame cannot be pickled; pickle a data frame of it, such as frame.to_polars(), or "
+            "its answer"
+        )
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the columns."""

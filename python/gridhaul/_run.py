@@ -14,9 +14,9 @@ from gridhaul import _native
 from gridhaul._answer import Answer, labelled
 from gridhaul._chart import Chart, charts
 from gridhaul._dask import DaskClient, compute
-from gridhaul._errors import Interrupted
+from gridhaul._errors import InputError, Interrupted
 from gridhaul._scenario import Scenario, scenario_or_file
-from gridhaul._values import Value, positive, values
+from gridhaul._values import Value, values, whole
 
 __all__ = [
     "Comparison",
@@ -69,6 +69,7 @@ def run(
 
     """
     changed = _scenario(scenario, seed, replications)
+    whole("threads", threads)
     with _Reported(progress) as report:
         outcome = _native.sweep(
             changed._inner, [], None, _names(on), threads, ignore_estimate, report
@@ -117,6 +118,7 @@ def sweep(
     if not isinstance(vary, Mapping):
         raise TypeError(f"vary: expected a dict of keys and values, found {type(vary).__name__}")
     changed = _scenario(scenario, seed, replications)
+    whole("threads", threads)
     axes = [values(key, of_key) for key, of_key in vary.items()]
     with _Reported(progress) as report:
         if client is not None:
@@ -199,8 +201,9 @@ def plan(
 
     """
     changed = _scenario(scenario, None, None)
-    positive("max_candidates", max_candidates)
-    positive("runs", runs)
+    whole("max_candidates", max_candidates, least=1)
+    whole("runs", runs, least=1)
+    whole("threads", threads)
     with _Reported(progress) as report:
         outcome, error = _native.plan(
             changed._inner,
@@ -342,6 +345,7 @@ def paper(
         Interrupted: Ctrl-C.
 
     """
+    whole("threads", threads)
     with _Reported(progress) as report:
         result, error, notes = _native.paper(
             name, quick, _names(on), threads, ignore_estimate, report
@@ -399,7 +403,12 @@ def _scenario(
 
 
 def _names(on: str | Sequence[str]) -> list[str]:
-    return [name.strip() for name in on.split(",")] if isinstance(on, str) else list(on)
+    names = [name.strip() for name in on.split(",")] if isinstance(on, str) else list(on)
+    if not names:
+        raise InputError(
+            'on: expected at least one backend, found none\n  help: leave it out, or write on="sim"'
+        )
+    return names
 
 
 def _answer(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from gridhaul import _native
-from gridhaul._values import Value, positive, setting, toml
+from gridhaul._values import U32_MAX, Value, setting, toml, whole
 
 __all__ = ["Scenario"]
 
@@ -84,7 +84,13 @@ class Scenario:
         return Scenario(self._inner.with_changes([setting(key, value)]))
 
     def with_seed(self, seed: int) -> Scenario:
-        """Return the scenario with another seed of its random numbers."""
+        """Return the scenario with another seed of its random numbers.
+
+        Raises:
+            InputError: A seed below 0, or above 2⁶⁴ - 1.
+
+        """
+        whole("seed", seed)
         return Scenario(self._inner.with_changes([], seed=seed))
 
     def with_replications(self, replications: int | Mapping[str, Value]) -> Scenario:
@@ -95,12 +101,13 @@ class Scenario:
                 replications where a confidence interval is wide, as of the key ``replications``.
 
         Raises:
+            InputError: A number below 1.
             ScenarioError: The dict has a wrong key or value.
 
         """
         if isinstance(replications, Mapping):
             return self.set("replications", replications)
-        positive("replications", replications)
+        whole("replications", replications, least=1, most=U32_MAX)
         return Scenario(self._inner.with_changes([], replications=replications))
 
     def check(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gridhaul import _native
 from gridhaul._errors import Interrupted, SessionError
 from gridhaul._scenario import Scenario, scenario_or_file
+from gridhaul._values import U32_MAX, whole
 
 __all__ = ["Message", "Session", "Snapshot"]
 
@@ -88,9 +89,11 @@ class Session:
             replication: Number of the replication, which selects the random numbers.
 
         Raises:
-            SessionError: A key that a session does not support, such as a sweep.
+            SessionError: A key that a session does not support, such as a sweep, or a number of
+                the replication below 0.
 
         """
+        whole("replication", replication, most=U32_MAX, error=SessionError)
         self._scenario = scenario_or_file(scenario)
         self._inner = _native.Session(self._scenario._inner, replication)
 
@@ -117,17 +120,24 @@ class Session:
             The number of the message, from 0.
 
         Raises:
-            SessionError: An unknown node, no flow between the nodes, a size of 0, or a time before
-                that of the session.
+            SessionError: An unknown node, no flow between the nodes, a size below 1, or a time
+                before that of the session.
 
         """
         native = self._open()
+        _check_size("size_bytes", size_bytes)
         return native.send(from_node, to_node, size_bytes, native.now_s if at_s is None else at_s)
 
     def send_many(self, messages: Iterable[tuple[str, str, int, float]]) -> list[int]:
         """Send messages: sender, receiver, bytes and time of each, as in :meth:`send`."""
-        native = self._open()
-        return native.send_many(list(messages))
+        native, sent = self._open(), list(messages)
+        try:
+            return native.send_many(sent)
+        except OverflowError:
+            # The module takes no number out of its range, and has then sent nothing.
+            for index, (_, _, size_bytes, _) in enumerate(sent):
+                _check_size(f"messages[{index}]: size_bytes", size_bytes)
+            raise
 
     def advance_to(self, until_s: float) -> list[Message]:
         """Advance to a time in seconds. Return the messages that were delivered or lost.
@@ -253,3 +263,7 @@ class Session:
         if self._inner is None:
             raise SessionError("the session is closed\n  help: open a new one")
         return self._inner
+
+
+def _check_size(name: str, size_bytes: int) -> None:
+    whole(name, size_bytes, least=1, error=SessionError)

@@ -87,10 +87,15 @@ class Supply:
 
         Raises:
             InputError: An unknown element.
+            TypeError: ``energised`` is neither True nor False.
             SessionError: A node that the scenario does not have.
 
         """
         nodes = self.nodes(element)
+        # Truth values of numpy, as of tables of pandas, are equal to those of Python.
+        if isinstance(energised, str) or energised not in (True, False):
+            raise TypeError(f"energised: expected True or False, found {energised!r}")
+        energised = bool(energised)
         if energised == (element not in self._deenergised):
             return
         # Nodes of other elements keep their state.

@@ -9,7 +9,10 @@ from typing import TypeAlias
 
 from gridhaul._errors import InputError
 
-__all__ = ["Value", "positive", "setting", "toml", "values"]
+__all__ = ["U32_MAX", "U64_MAX", "Value", "setting", "toml", "values", "whole"]
+
+U32_MAX = 2**32 - 1
+U64_MAX = 2**64 - 1
 
 Value: TypeAlias = "str | bool | int | float | Mapping[str, Value] | Sequence[Value]"
 """A value of a scenario: a text with its unit, a number, a table or a list."""
@@ -42,12 +45,21 @@ def values(key: str, of_key: Sequence[Value] | str) -> str:
     return f"{_checked_key(key)}={','.join(_plain(key, value) for value in of_key)}"
 
 
-def positive(name: str, number: int) -> None:
-    """Check that an argument is a whole number above 0."""
+def whole(
+    name: str,
+    number: int,
+    *,
+    least: int = 0,
+    most: int = U64_MAX,
+    error: type[InputError] = InputError,
+) -> None:
+    """Check that an argument is a whole number in the range that the native module takes."""
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):
         raise TypeError(f"{name}: expected a whole number, found {type(number).__name__}")
-    if number < 1:
-        raise ValueError(f"{name}: expected 1 or more, found {number}")
+    if number < least:
+        raise error(f"{name}: expected {least} or more, found {number}")
+    if number > most:
+        raise error(f"{name}: expected at most {most}, found {number}")
 
 
 def _table(table: Mapping[str, Value], path: str, lines: list[str]) -> None:

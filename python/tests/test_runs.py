@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -104,6 +105,37 @@ def test_several_backends_share_tables(download: Scenario) -> None:
     assert {row["metric"] for row in compared.rows} >= {"goodput_bit_per_s"}
 
 
+def test_the_answers_of_several_backends_are_one_file(
+    download: Scenario, command: str, tmp_path: Path
+) -> None:
+    answer = gridhaul.run(download, on=["sim", "model"])
+    file = tmp_path / "two.json"
+    answer.save(file)
+    stored = gridhaul.read(file)
+    assert stored.backends == ["sim", "model"]
+    assert stored.to_json() == answer.to_json()
+    for line in (["export", str(file), "--csv"], ["compare", str(file), "--out", f"{file}.out"]):
+        printed = subprocess.run([command, *line], check=True, capture_output=True, text=True)
+        assert "sim" in printed.stdout
+        assert "model" in printed.stdout
+    file.write_text("[]")
+    with pytest.raises(gridhaul.InputError, match="the list is empty"):
+        gridhaul.read(file)
+
+
+def test_a_pickled_answer_has_everything_but_recordings(download: Scenario) -> None:
+    answer = gridhaul.run(download, on=["sim", "model"], replications=3)
+    copy: gridhaul.Answer = pickle.loads(pickle.dumps(answer))
+    assert copy.replications.to_dict() == answer.replications.to_dict()
+    assert (copy.to_json(), copy.report()) == (answer.to_json(), answer.report())
+    recorded = gridhaul.run(download.set("record.interval", "1 s"))
+    with pytest.raises(TypeError, match="recorded series cannot be pickled: windows"):
+        pickle.dumps(recorded)
+    with pytest.raises(TypeError, match="a Frame cannot be pickled; pickle a data frame of it"):
+        pickle.dumps(answer.flows)
+    assert pickle.loads(pickle.dumps(answer.flows.to_dict())) == answer.flows.to_dict()
+
+
 def test_a_sweep_has_a_row_for_each_point(download: Scenario) -> None:
     vary: dict[str, list[gridhaul.Value]] = {
         "link.feeder.both.rate": ["1 Mbit/s", "2 Mbit/s"],
@@ -135,7 +167,13 @@ def test_unsupported_keys_name_another_backend(download: Scenario) -> None:
             download.set("link.feeder.both.reorder", {"probability": "1 %", "delay": "1 ms"}),
             on="model",
         )
-    assert "'--on sim' supports every key of this scenario" in str(caught.value)
+    assert 'on="sim" supports every key of this scenario' in str(caught.value)
+
+
+def test_an_estimate_above_the_limit_names_the_argument(download: Scenario) -> None:
+    endless = download.set("link.feeder.both.rate", "10 Gbit/s").set("duration", "100 d")
+    with pytest.raises(gridhaul.InputError, match="help: .*; ignore_estimate=True starts the run"):
+        gridhaul.run(endless)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +181,14 @@ def test_unsupported_keys_name_another_backend(download: Scenario) -> None:
     [
         ({"on": "simulator"}, gridhaul.InputError, "choose one of: sim, model"),
         ({"on": ["sim", "sim"]}, gridhaul.InputError, "given twice"),
-        ({"replications": 0}, ValueError, "1 or more"),
+        ({"on": []}, gridhaul.InputError, "on: expected at least one backend"),
+        ({"replications": 0}, gridhaul.InputError, "replications: expected 1 or more, found 0"),
+        ({"replications": 2**32}, gridhaul.InputError, "replications: expected at most"),
         ({"replications": 1.5}, TypeError, "whole number"),
-        ({"seed": -1}, OverflowError, ""),
+        ({"seed": -1}, gridhaul.InputError, "seed: expected 0 or more, found -1"),
+        ({"seed": 2**64}, gridhaul.InputError, "seed: expected at most 18446744073709551615"),
+        ({"seed": 1.5}, TypeError, "seed: expected a whole number, found float"),
+        ({"threads": -1}, gridhaul.InputError, "threads: expected 0 or more, found -1"),
         ({"progress": 3}, TypeError, "progress: expected"),
     ],
 )
@@ -154,6 +197,26 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     with pytest.raises(error, match=text):
         gridhaul.run(download, **arguments)
+    if not arguments.keys() & {"progress", "replications"}:
+        with pytest.raises(error, match=text):
+            gridhaul.sweep(download, {"link.feeder.both.delay": ["10 ms"]}, **arguments)
+
+
+def test_functions_name_the_argument_that_is_missing_or_out_of_range() -> None:
+    plan = Scenario.from_toml(PLAN)
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("paths: expected at least one, found none", gridhaul.read),
+        ("at least two, found none", gridhaul.compare),
+        ("at least two, found one", lambda: gridhaul.compare(gridhaul.run(plan))),
+        ("on: expected at least one backend", lambda: gridhaul.paper("plc", on=())),
+        ("threads: expected 0 or more", lambda: gridhaul.paper("plc", threads=-1)),
+        ("threads: expected 0 or more", lambda: gridhaul.plan(plan, threads=-1)),
+        ("runs: expected 1 or more", lambda: gridhaul.plan(plan, runs=0)),
+        ("seed: expected 0 or more", lambda: plan.with_seed(-1)),
+    ]
+    for text, call in calls:
+        with pytest.raises(gridhaul.InputError, match=text):
+            call()
 
 
 def test_a_missing_file_is_an_error_of_the_scenario() -> None:

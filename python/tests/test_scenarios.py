@@ -122,6 +122,24 @@ def test_a_wrong_change_names_the_key(download: Scenario, key: str, value: Any, 
     assert isinstance(caught.value, ValueError)
 
 
+def test_a_diagnostic_of_a_change_has_the_path_of_its_key(download: Scenario) -> None:
+    changes: list[tuple[str, Callable[[], object]]] = [
+        ("link.feeder.both.rate", lambda: download.set("link.feeder.both.rate", "64 kbits")),
+        ("link.feeder.both.loss.b", lambda: download.set("link.feeder.both.loss", {"b": 1})),
+        ("record.events[0]", lambda: download.set("record.events", ["reports"])),
+        ("replications.unti", lambda: download.with_replications({"unti": "5 %"})),
+        ("seed", lambda: gridhaul.sweep(download, {"seed": [1, "x"]})),
+        ("seed", lambda: gridhaul.sweep(download, {"seed": [1, "x"]}, units="units")),
+    ]
+    for key, change in changes:
+        with pytest.raises(gridhaul.ScenarioError) as caught:
+            change()
+        assert caught.value.diagnostics[0].key == key
+        assert str(caught.value).startswith(f"scenario: {key}: ")
+        assert "--" not in str(caught.value)
+        assert str(caught.value).count(f"{key}: ") == 1
+
+
 def test_a_wrong_type_names_the_key() -> None:
     wrong: Any = None
     for keys, text in [

@@ -116,7 +116,9 @@ def test_a_snapshot_is_restored_any_number_of_times(meters: Scenario) -> None:
         (("meter", "head", 9), "is a group of 20"),
         (("metre", "head", 9), "no node `metre`"),
         (("concentrator", "head", 9), 'no flow with load = "external"'),
-        (("meter[1]", "head", 0), "send at least 1 B"),
+        (("meter[1]", "head", 0), "size_bytes: expected 1 or more, found 0"),
+        (("meter[1]", "head", -1), "size_bytes: expected 1 or more, found -1"),
+        (("meter[1]", "head", 2**70), "size_bytes: expected at most"),
         (("meter[1]", "head", 9, 0.5), "time does not go back"),
         (("meter[1]", "head", 9, -1.0), "is no time of a session"),
         (("meter[1]", "head", 9, math.nan), "is no time of a session"),
@@ -144,8 +146,11 @@ def test_wrong_types_are_refused(meters: Scenario) -> None:
             Session(unknown)
     with pytest.raises(TypeError):
         session.send("meter[1]", "head", wrong)
-    with pytest.raises(OverflowError):
-        session.send("meter[1]", "head", -1)
+    with pytest.raises(gridhaul.SessionError, match=r"messages\[1\]: size_bytes: expected 1 or"):
+        session.send_many([("meter[1]", "head", 9, 1.0), ("meter[1]", "head", -1, 1.0)])
+    assert session.in_flight == 0
+    with pytest.raises(gridhaul.SessionError, match="replication: expected 0 or more, found -1"):
+        Session(meters, replication=-1)
     with pytest.raises(TypeError):
         session.advance_to(wrong)
     with pytest.raises(gridhaul.SessionError, match="time does not go back"):
@@ -191,7 +196,10 @@ def test_an_element_takes_its_nodes_down(meters: Scenario) -> None:
     assert len(session.advance_to(110)) == 1
     with pytest.raises(gridhaul.InputError, match="choose one of: feeder 1, battery"):
         supply.set(session, "feeder 2", energised=False)
-    wrong: Any = "meter[1]"
+    wrong: Any = "no"
+    with pytest.raises(TypeError, match="energised: expected True or False, found 'no'"):
+        supply.set(session, "battery", energised=wrong)
+    wrong = "meter[1]"
     with pytest.raises(gridhaul.InputError, match="expected a list of nodes"):
         gridhaul.Supply({"feeder 1": wrong})
     with pytest.raises(gridhaul.SessionError, match="there is no node `metre`"):

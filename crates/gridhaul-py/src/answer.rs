@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gridhaul::{BackendName, Changes, Engine, Error, Observer, Vary, compare as comparison};
+use gridhaul::{
+    BackendName, Changes, Engine, Error, Observer, Origin, Vary, compare as comparison,
+};
 use gridhaul_report::{NamedChart, Report};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::{Record, Scenario as Content};
@@ -68,10 +70,10 @@ pub(crate) fn sweep(
 pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Answers> {
     let read = paths.iter().map(|path| {
         let file = if path.is_dir() { path.join("answer.json") } else { path.clone() };
-        gridhaul::read_answer(&file).map_err(|error| error::exception(py, &error))
+        gridhaul::read_answers(&file).map_err(|error| error::exception(py, &error))
     });
     let answers = read.collect::<PyResult<Vec<_>>>()?;
-    Ok(Answers::of(answers, String::new()))
+    Ok(Answers::of(answers.concat(), String::new()))
 }
 
 /// Computes the answers to a scenario, with a sweep over these values of keys, in another thread.
@@ -83,7 +85,8 @@ pub(crate) fn compute(
     work: impl FnOnce(&Content, &str, &dyn Observer) -> Result<Vec<Answer>, Error> + Send + 'static,
 ) -> PyResult<RunResult> {
     let ended = task::run(py, progress, move |observer| {
-        let (label, changes) = (scenario.label(), Changes::default());
+        let changes = Changes { origin: Origin::Program, ..Changes::default() };
+        let label = scenario.label();
         let (content, _) = gridhaul::change(scenario.content, &label, &changes, &vary)?;
         let answers = work(&content, &label, observer)?;
         let answers = Answers {
@@ -209,6 +212,21 @@ impl Answers {
             answers => serde_json::to_string_pretty(answers),
         };
         text.map_err(|error| error::new(py, "InternalError", &error.to_string()))
+    }
+
+    /// The state of a pickle: the answers with the values of each replication, without recordings.
+    fn to_state(&self, py: Python<'_>) -> PyResult<String> {
+        let state = (&*self.answers, &self.record, &self.scenario_toml, &self.description);
+        serde_json::to_string(&state)
+            .map_err(|error| error::new(py, "InternalError", &error.to_string()))
+    }
+
+    /// The answers of `to_state`.
+    #[staticmethod]
+    fn from_state(py: Python<'_>, state: &str) -> PyResult<Self> {
+        let (answers, record, scenario_toml, description) = serde_json::from_str(state)
+            .map_err(|error| error::new(py, "InputError", &format!("not an answer: {error}")))?;
+        Ok(Self { answers: Arc::new(answers), record, scenario_toml, description })
     }
 
     /// Charts: name, title and SVG of each.

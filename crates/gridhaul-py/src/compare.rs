@@ -28,9 +28,12 @@ pub(crate) fn compare(
         }
     }
     if labelled.len() < 2 {
-        let text = "compare needs at least two answers, found one\n  help: give a second answer, \
-                    or one of several backends: on=[\"sim\", \"model\"]";
-        return Err(error::new(py, "InputError", text));
+        let found = if labelled.is_empty() { "none" } else { "one" };
+        let text = format!(
+            "answers: compare needs at least two, found {found}\n  help: give a second answer, or \
+             one of several backends: on=[\"sim\", \"model\"]"
+        );
+        return Err(error::new(py, "InputError", &text));
     }
     let compared = gridhaul::compare(&labelled, &metrics);
     let compared = compared.map_err(|error| error::exception(py, &error))?;

@@ -15,15 +15,21 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
+/// Options of the command line that remedies of the library name, and what they are in Python.
+const OPTIONS: [(&str, &str); 2] =
+    [("--ignore-estimate", "ignore_estimate=True"), ("`--series`", "`record.interval`")];
+
 /// The exception of invalid input.
 pub(crate) fn input(py: Python<'_>, error: &anyhow::Error) -> PyErr {
     if let Some(scenario) = error.downcast_ref::<ScenarioError>() {
         return scenario_error(py, scenario, &format!("{error:#}"));
     }
-    let mut text = format!("{error:#}");
+    let text = format!("{error:#}");
+    let mut text =
+        OPTIONS.iter().fold(text, |text, (option, argument)| text.replace(option, argument));
     let unsupported = error.downcast_ref::<UnsupportedKeys>();
     if let Some(other) = unsupported.and_then(|error| error.supported_by.first()) {
-        text.push_str(&format!("\n  help: '--on {other}' supports every key of this scenario"));
+        text.push_str(&format!("\n  help: on=\"{other}\" supports every key of this scenario"));
     }
     new(py, "InputError", &text)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gridhaul::Changes;
+use gridhaul::{Changes, Origin};
 use gridhaul_data::trace;
 use gridhaul_scenario::answer::Warning;
 use gridhaul_scenario::scenario::Scenario as Content;
@@ -57,7 +57,8 @@ impl Scenario {
     ) -> PyResult<Self> {
         let settings: Result<Vec<_>, String> = settings.iter().map(|text| text.parse()).collect();
         let set = settings.map_err(|message| error::new(py, "InputError", &message))?;
-        let changes = Changes { seed, replications, set, ..Changes::default() };
+        let changes =
+            Changes { origin: Origin::Program, seed, replications, set, ..Changes::default() };
         let changed = gridhaul::change(self.content.clone(), &self.file, &changes, &[]);
         let (content, _) = changed.map_err(|error| error::exception(py, &error))?;
         trace::check(&content).map_err(|error| error::input(py, &error.into()))?;

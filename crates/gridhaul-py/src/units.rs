@@ -9,8 +9,8 @@ use std::thread;
 
 use anyhow::anyhow;
 use gridhaul::{
-    ANSWER_POINTS_MAX, Engine, Error, Observer, PartPlace, RemoteUnit, Shard, UnitSweep, Vary,
-    without_units,
+    ANSWER_POINTS_MAX, Changes, Engine, Error, Observer, Origin, PartPlace, RemoteUnit, Shard,
+    UnitSweep, Vary, without_units,
 };
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario as Content;
@@ -70,7 +70,8 @@ pub(crate) fn swept(
     let (vary, file) = (parsed(py, &vary)?, scenario.file.clone());
     let (content, label) = (scenario.content.clone(), scenario.label());
     let ended = task::run(py, None, move |_| {
-        let (content, _) = gridhaul::change(content, &label, &gridhaul::Changes::default(), &vary)?;
+        let changes = Changes { origin: Origin::Program, ..Changes::default() };
+        let (content, _) = gridhaul::change(content, &label, &changes, &vary)?;
         ensure_units(&content, &engine)?;
         ensure_answer(&UnitSweep::new(&content, &label, Vec::new())?)?;
         Ok(content)

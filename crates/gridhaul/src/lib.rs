@@ -89,7 +89,7 @@ pub use gridhaul_capture as capture;
 pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
 
-pub use compare::{Comparison, compare, read_answer};
+pub use compare::{Comparison, compare, read_answers};
 pub use csv_table::{columns, csv, table_csv, table_json};
 pub use emulation::NotBuilt as EmulatorNotBuilt;
 pub use engine::{BackendName, Engine};
@@ -98,7 +98,7 @@ pub use estimate::ensure_memory;
 pub use observer::Observer;
 pub use paper::paper;
 pub use plan::plan;
-pub use request::{Changes, Setting, Vary, change, load};
+pub use request::{Changes, Origin, Setting, Vary, change, load};
 pub use run::{run, sweep};
 pub use unit_sweep::{
     ANSWER_POINTS_MAX, PartPlace, RemoteUnit, Shard, StoredSweep, SweepProgress, TableOutput,

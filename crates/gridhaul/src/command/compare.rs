@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{compare, read_answer};
+use crate::{compare, read_answers};
 use anyhow::anyhow;
 use gridhaul_cli::{print, say};
 use gridhaul_data::trace;
@@ -89,21 +89,32 @@ fn answers_of(
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
-        let answer = read_answer(&path)?;
-        return Ok(vec![LabelledAnswer { label, file: shown, answer, scenario: None }]);
+        return Ok(with_labels(read_answers(&path)?, &label, &shown, None));
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.map_or(scenario.replications, Replications::Fixed);
     let answers =
         crate::run(&scenario, &args.engine.to_engine(), &Scenario::name_of(file), terminal)?;
+    Ok(with_labels(answers, &label, &shown, Some(&scenario)))
+}
+
+/// The answers of a file with their origin. Several of them have the name of their backend.
+fn with_labels(
+    answers: Vec<Answer>,
+    label: &str,
+    file: &str,
+    scenario: Option<&Scenario>,
+) -> Vec<LabelledAnswer> {
     let several = answers.len() > 1;
     let one = |answer: Answer| {
-        let by = |name: &str| format!("{name} ({})", answer.backend);
-        let (label, file) =
-            if several { (by(&label), by(&shown)) } else { (label.clone(), shown.clone()) };
-        LabelledAnswer { label, file, answer, scenario: Some(scenario.clone()) }
+        let by = |name: &str| match several {
+            true => format!("{name} ({})", answer.backend),
+            false => name.to_owned(),
+        };
+        let (label, file) = (by(label), by(file));
+        LabelledAnswer { label, file, answer, scenario: scenario.cloned() }
     };
-    Ok(answers.into_iter().map(one).collect())
+    answers.into_iter().map(one).collect()
 }
 
 fn label(file: &Path) -> String {

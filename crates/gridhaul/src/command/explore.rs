@@ -23,7 +23,7 @@ use super::run::load;
 use crate::args::ExploreArgs;
 use crate::capture_simulation;
 use crate::page_runs::{self, Observed};
-use crate::read_answer;
+use crate::read_answers;
 
 /// Serves the page until the program is ended.
 pub(crate) fn run(args: &ExploreArgs) -> Result<(), CommandError> {
@@ -100,7 +100,8 @@ fn of_scenario(file: &Path) -> Result<Subject, CommandError> {
 fn results(path: &Path) -> Result<Subject, CommandError> {
     let mut answers = Vec::new();
     for file in answer_files(path)? {
-        answers.push((label(path), read_answer(&file)?));
+        let read = read_answers(&file)?.into_iter();
+        answers.extend(read.map(|answer| (label(path), answer)));
     }
     let folder = if path.is_dir() { path.to_owned() } else { parent_of(path) };
     let scenario = folder.join("scenario.toml");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::read_answer;
+use crate::read_answers;
 use anyhow::{Context, anyhow};
 use gridhaul_cli::{print, say};
 use gridhaul_data::table;
@@ -20,7 +20,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let mut answers = Vec::new();
     for (results, label) in args.results.iter().zip(labels(&args.results)) {
         for path in answer_files(results)? {
-            answers.push((label.clone(), read_answer(&path)?));
+            let read = read_answers(&path)?.into_iter();
+            answers.extend(read.map(|answer| (label.clone(), answer)));
         }
     }
     let answers: Vec<(String, &Answer)> =

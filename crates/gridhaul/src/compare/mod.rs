@@ -12,7 +12,7 @@ use indexmap::IndexSet;
 use serde::Serialize;
 
 use crate::error::Error;
-pub use answer_file::read_answer;
+pub use answer_file::read_answers;
 pub use significance::{MetricValue, Significance};
 
 /// Answers compared with the first one: the file `comparison.json`.

@@ -18,10 +18,13 @@ use crate::unit_sweep::ANSWER_POINTS_MAX;
 use error_context::{ArgumentContext, with_argument_names};
 
 pub use argument::{Setting, Vary};
+pub use error_context::Origin;
 
 /// Changes to a scenario before it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
+    /// Where the changes come from.
+    pub origin: Origin,
     /// Random seed.
     pub seed: Option<u64>,
     /// Number of replications, the same for each point.
@@ -61,7 +64,7 @@ pub fn load(
     if is_changed {
         // A change may name a trace relative to the scenario file.
         scenario.set_folder(Scenario::folder_of(file));
-        let context = ArgumentContext::of_axes(&scenario, vary);
+        let context = ArgumentContext::of_axes(&scenario, vary, changes.origin);
         trace::check(&scenario).map_err(|error| with_argument_names(error, &shown, &context))?;
     }
     let notes = notes.iter().map(|note| format!("{shown}: {note}")).collect();
@@ -90,13 +93,10 @@ fn changed(
 ) -> anyhow::Result<(Scenario, Vec<String>)> {
     let mut notes = Vec::new();
     for Setting { key, source, .. } in &changes.set {
-        notes.extend(sweep_override::replace(
-            &mut scenario,
-            key,
-            &format!("--set {}", source.text),
-        )?);
+        let named = changes.origin.name("--set", &source.text);
+        notes.extend(sweep_override::replace(&mut scenario, key, &named)?);
     }
-    let mut scenario = set(scenario, file, &changes.set)?;
+    let mut scenario = set(scenario, file, &changes.set, changes.origin)?;
     for (key, option) in [
         ("seed", changes.seed.map(|seed| format!("--seed {seed}"))),
         (
@@ -143,11 +143,12 @@ fn changed(
         }
         // A key that is varied twice is rejected by the validation below.
         if vary[..index].iter().all(|other| other.key != *key) {
-            notes.extend(sweep_override::replace(&mut scenario, key, &format!("--vary {key}"))?);
+            let named = changes.origin.name("--vary", key);
+            notes.extend(sweep_override::replace(&mut scenario, key, &named)?);
         }
         scenario.sweep.push(axis(key, values.clone()));
     }
-    let context = ArgumentContext::of_axes(&scenario, vary);
+    let context = ArgumentContext::of_axes(&scenario, vary, changes.origin);
     scenario.validate().map_err(|error| with_argument_names(error, file, &context))?;
     let named = |error| with_argument_names(error, file, &context);
     let points = scenario.sweep_points().map_err(named)?;
@@ -160,7 +161,12 @@ fn changed(
 
 /// Sets keys, each as a sweep over one value, so that `--set` and `--vary` accept the same keys and
 /// report the same errors.
-fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Result<Scenario> {
+fn set(
+    mut scenario: Scenario,
+    file: &str,
+    settings: &[Setting],
+    origin: Origin,
+) -> anyhow::Result<Scenario> {
     if settings.is_empty() {
         return Ok(scenario);
     }
@@ -170,14 +176,14 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     for setting in settings {
         if let (Some(steps), Some(plan)) = (setting.key.strip_prefix("plan."), &mut plan) {
             *plan = with_plan_key(plan, steps, &setting.value)
-                .map_err(|error| anyhow!("--set {}: {error}", setting.key))?;
+                .map_err(|error| anyhow!("{}: {error}", origin.name("--set", &setting.key)))?;
             continue;
         }
         last.insert(&setting.key, setting);
     }
     let list = |setting: &Setting| Values::List(vec![setting.value.clone()]);
     scenario.sweep = last.iter().map(|(key, setting)| axis(key, list(setting))).collect();
-    let context = ArgumentContext::of_settings(last.values().copied());
+    let context = ArgumentContext::of_settings(last.values().copied(), origin);
     let points = scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
     if let Some(point) = points.into_iter().next() {
         scenario = point.scenario;
@@ -243,7 +249,7 @@ pub(crate) fn assign(
             }
         }
     }
-    let scenario = set(scenario, file, &single_values)?;
+    let scenario = set(scenario, file, &single_values, Origin::Arguments)?;
     scenario
         .points()
         .map_err(|error| with_argument_names(error, file, &ArgumentContext::default()))?;
@@ -273,7 +279,7 @@ fn axis(key: &str, values: Values) -> Sweep {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::ScenarioPoint;
+    use gridhaul_scenario::scenario::{ScenarioError, ScenarioPoint};
 
     use super::*;
 
@@ -308,6 +314,38 @@ mod tests {
         for part in [&["flow.f.count=5"][..], &["flow.f.count=5", "seed=6,7"]] {
             let error = points(sweep, part).unwrap_err().to_string();
             assert!(error.contains("swept together with other keys"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_change_has_an_option_only_on_the_command_line() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\n\
+                    from = \"a\"\nto = \"b\"\n[link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\n\
+                    from = \"a\"\nto = \"b\"\nload = \"bulk\"\n";
+        let keys = |origin: Origin, set: &[&str], vary: &[&str]| {
+            let scenario = Scenario::from_toml(text, "a.toml").unwrap();
+            let set = set.iter().map(|text| text.parse().unwrap()).collect();
+            let vary: Vec<Vary> = vary.iter().map(|text| text.parse().unwrap()).collect();
+            let changes = Changes { origin, set, ..Changes::default() };
+            let Err(Error::Input(error)) = change(scenario, "a.toml", &changes, &vary) else {
+                panic!("the change is not valid");
+            };
+            let error = error.downcast::<ScenarioError>().unwrap();
+            let diagnostic = &error.diagnostics[0];
+            (diagnostic.key.clone(), diagnostic.message.clone())
+        };
+        for (origin, [set, vary]) in
+            [(Origin::Arguments, ["--set ", "--vary "]), (Origin::Program, ["", ""])]
+        {
+            let (key, _) = keys(origin, &["link.l.both.rate=64 kbits"], &[]);
+            assert_eq!(key, format!("{set}link.l.both.rate"));
+            let (key, _) = keys(origin, &[], &["link.l.both.rate=64 kbits"]);
+            assert_eq!(key, format!("{vary}link.l.both.rate"));
+            let (key, message) = keys(origin, &["record.events=[\"g\"]"], &[]);
+            assert_eq!(
+                (key, &*message),
+                (format!("{set}record.events[0]"), "there is no flow \"g\"")
+            );
         }
     }
 }

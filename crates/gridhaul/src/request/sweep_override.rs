@@ -23,7 +23,7 @@ pub(super) fn replace(
         if let Some(table) = entry.vary.keys().find(above) {
             bail!(
                 "{option}: the file sweeps `{table}`, which contains this key and would override \
-                 the option\n  help: give all of `{table}` instead"
+                 this value\n  help: give all of `{table}` instead"
             );
         }
         let Some(swept) = entry.vary.keys().find(|swept| dotted_key(swept) == key).cloned() else {

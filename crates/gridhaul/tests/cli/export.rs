@@ -104,3 +104,25 @@ fn compare_writes_a_report_without_further_options() {
     assert!(done.err.contains("report: results/compare-small/report.html"), "{}", done.err);
     assert_eq!(desk.names("results/compare-small"), ["comparison.json", "report.html"]);
 }
+
+#[test]
+fn a_list_of_answers_is_exported_and_compared() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    assert_eq!(desk.run("run small.toml --on sim,model -q").code, Some(0));
+    let [sim, model] = ["answer.json", "answer-model.json"]
+        .map(|name| desk.text(&format!("results/small/{name}")));
+    let desk = desk.file("two.json", format!("\n[{sim},\n{model}]")).file("none.json", "[ ]");
+    let done = desk.run("export two.json --csv --only goodput_bit_per_s");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let flows = |backend: &str| {
+        let start = format!("two,{backend},");
+        done.out.lines().filter(|line| line.starts_with(&start)).count()
+    };
+    assert!(flows("sim") > 0 && flows("sim") == flows("model"), "{}", done.out);
+    let done = desk.run("compare two.json --json");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let comparison: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(comparison["labels"], serde_json::json!(["two (sim)", "two (model)"]));
+    let done = desk.run("export none.json --csv");
+    assert!(done.code == Some(2) && done.err.contains("the list is empty"), "{done:?}");
+}

@@ -125,17 +125,42 @@ fn section<'a>(definition: &Definition, members: impl Iterator<Item = &'a Defini
         definition.signature,
         markdown(&definition.docstring)
     );
-    for member in members.filter(|member| !member.name.starts_with('_')) {
+    for member in members {
+        let Some((heading, signature)) = call(&definition.name, member) else { continue };
         let docstring = markdown(&member.docstring);
-        let signature = match member.is_property {
-            true => member.signature.replace("def ", "").replace("(self)", ""),
-            false => member.signature.replace("self, ", "").replace("self", ""),
-        };
-        let signature = signature.replace("cls, ", "");
-        text += &format!("\n#### {}.{}\n\n", definition.name, member.name);
-        text += &format!("```python\n{signature}\n```\n\n{docstring}\n");
+        text += &format!("\n#### {heading}\n\n```python\n{signature}\n```\n\n{docstring}\n");
     }
     text
+}
+
+/// The heading of a public member of a class, and how it is written: `Session(...)`,
+/// `frame[column]`, or the name of a property or method. `None` for the other members.
+fn call(class: &str, member: &Definition) -> Option<(String, String)> {
+    let own = [("self,\n    ", ""), ("self, ", ""), ("(self)", "()"), ("cls, ", "")];
+    let signature =
+        own.iter().fold(member.signature.clone(), |text, (own, rest)| text.replacen(own, rest, 1));
+    match member.name.as_str() {
+        // Of the other classes, functions and methods create the instances.
+        "__init__" => {
+            let parameters = signature.strip_prefix("def __init__")?.strip_suffix(" -> None")?;
+            let is_called = member.docstring.contains("Args:");
+            is_called.then(|| (format!("{class}()"), format!("{class}{parameters}")))
+        }
+        "__getitem__" => {
+            let (key, rest) = signature.strip_prefix("def __getitem__(")?.split_once(')')?;
+            let name = key.split(':').next()?;
+            let instance = class.to_ascii_lowercase();
+            Some((format!("{class}[{name}]"), format!("{instance}[{key}]{rest}")))
+        }
+        name if name.starts_with('_') => None,
+        name => {
+            let signature = match member.is_property {
+                true => signature.replace("def ", "").replace("()", ""),
+                false => signature,
+            };
+            Some((format!("{class}.{name}"), signature))
+        }
+    }
 }
 
 /// A docstring as Markdown: sections such as "Args:" become lists.
@@ -194,4 +219,37 @@ fn docstrings_become_markdown() {
     let expected = "\n### A\n\n```python\nclass A(B)\n```\n\nDo.\n\n**Arguments**\n\n- **x**: One\n\
                     \x20 and more.\n\n#### A.y\n\n```python\ny -> int\n```\n\nSee `A.z`.\n";
     assert_eq!(text, expected);
+}
+
+#[test]
+fn signatures_are_those_of_a_caller() {
+    let signatures = |body: &str| {
+        let definitions = definitions(&format!("class Frame:\n    \"\"\"One.\"\"\"\n\n{body}"));
+        call("Frame", &definitions[1])
+    };
+    let constructor = "    def __init__(self, rows: int) -> None:\n        \"\"\"New.\n\n        \
+                       Args:\n            rows: Number.\n\n        \"\"\"\n";
+    let subscript =
+        "    def __getitem__(self, column: str) -> list[Cell]:\n        \"\"\"One.\"\"\"\n";
+    let long = "    def set_link(\n        self,\n        name_of_the_link: str,\n        *,\n        \
+                rate_of_the_link_in_both_directions: str | None = None,\n    ) -> None:\n        \
+                \"\"\"Change.\"\"\"\n";
+    for (body, heading, signature) in [
+        (constructor, "Frame()", "Frame(rows: int)"),
+        (subscript, "Frame[column]", "frame[column: str] -> list[Cell]"),
+        (
+            long,
+            "Frame.set_link",
+            "def set_link(\n    name_of_the_link: str,\n    *,\n    \
+             rate_of_the_link_in_both_directions: str | None = None,\n) -> None",
+        ),
+    ] {
+        assert_eq!(signatures(body), Some((heading.to_owned(), signature.to_owned())));
+    }
+    assert_eq!(signatures("    def __len__(self) -> int:\n        \"\"\"Rows.\"\"\"\n"), None);
+    // Instances that other calls create.
+    assert_eq!(
+        signatures("    def __init__(self, a: int) -> None:\n        \"\"\"New.\"\"\"\n"),
+        None
+    );
 }
