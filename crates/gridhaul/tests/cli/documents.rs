@@ -1,5 +1,6 @@
 //! Every command in a `sh` block of the documents is run, and other commands (`cargo xtask ...`)
-//! must exist.
+//! must exist. A `text` block that follows a `sh` block without a word between them is part of the
+//! output of the last command there.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -48,6 +49,17 @@ pub(crate) fn commands(text: &str) -> Vec<String> {
         lines.push(std::mem::take(&mut continued) + line);
     }
     lines
+}
+
+/// Commands whose output the document shows, with that output.
+fn shown_outputs(text: &str) -> Vec<(String, &str)> {
+    let blocks = text.split("\n```sh\n").skip(1);
+    let outputs = blocks.filter_map(|block| {
+        let (lines, rest) = block.split_once("\n```\n")?;
+        let (output, _) = rest.strip_prefix("\n```text\n")?.split_once("\n```")?;
+        Some((commands(&format!("```sh\n{lines}\n```")).pop()?, output))
+    });
+    outputs.collect()
 }
 
 /// Names and contents of the blocks marked `toml NAME`: files that the reader writes.
@@ -164,7 +176,9 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
     let Unit { file, lines } = unit;
     let mut run = 0;
     let desk = desk();
-    for (name, contents) in written_files(&fs::read_to_string(file).unwrap()) {
+    let text = fs::read_to_string(file).unwrap();
+    let shown = shown_outputs(&text);
+    for (name, contents) in written_files(&text) {
         fs::write(desk.dir.path().join(name), contents).unwrap();
     }
     for line in lines {
@@ -184,12 +198,20 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
         {
             continue;
         }
+        let is_shown = |out: &str| {
+            for (_, output) in shown.iter().filter(|(command, _)| command == line) {
+                assert!(out.contains(output), "{place}\nshows\n{output}\nnot\n{out}");
+            }
+        };
         if TOOLS.iter().any(|tool| line.split(' ').next() == Some(*tool)) {
-            run += usize::from(run_tool(&desk, line, &place));
+            let out = run_tool(&desk, line, &place);
+            out.iter().for_each(|out| is_shown(out));
+            run += out.iter().count();
         } else if let Some(arguments) = arguments(call) {
             let Some(arguments) = chosen(arguments, long) else { continue };
             let done = desk.run(&arguments);
             assert_eq!(done.code, Some(0), "{place}\n{}\n{}", done.out, done.err);
+            is_shown(&done.out);
             if let Some(target) = target {
                 fs::write(desk.dir.path().join(target), done.out).unwrap();
             }
@@ -205,15 +227,15 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
 const TOOLS: [&str; 2] = ["grep", "tshark"];
 
 /// Runs a line in a shell, if its program is installed. It must print something.
-fn run_tool(desk: &Desk, line: &str, place: &str) -> bool {
+fn run_tool(desk: &Desk, line: &str, place: &str) -> Option<String> {
     let program = line.split(' ').next().unwrap_or_default();
     if !gridhaul_testing::has_program(program) {
-        return false;
+        return None;
     }
     let shell = Command::new("sh").args(["-c", line]).current_dir(desk.dir.path()).output();
     let done = shell.unwrap();
     assert!(done.status.success() && !done.stdout.is_empty(), "{place}\n{done:?}");
-    true
+    Some(String::from_utf8(done.stdout).unwrap())
 }
 
 /// Commands that other tests run, or that only download and build.
@@ -280,12 +302,17 @@ fn the_first_two_commands_of_the_readme_are_the_run_and_the_test() {
 }
 
 #[test]
-fn the_readme_shows_the_output_of_its_first_command() {
-    let text = fs::read_to_string(repository().join("README.md")).unwrap();
-    let (_, rest) = text.split_once("```text\n").expect("a block with output");
-    let (printed, _) = rest.split_once("```").expect("the end of the block");
-    let done = desk().run("run scenarios/hybrid.toml");
-    assert!(done.out.starts_with(printed), "README.md shows\n{printed}not\n{}", done.out);
+fn the_output_after_a_block_is_that_of_its_last_command() {
+    let block = "a\n\n```sh\none\ntwo \\\n  three # four\n```\n";
+    for (between, expected) in [("\n", true), ("\nwords\n\n", false)] {
+        let text = format!("{block}{between}```text\nfive\nsix\n```\n");
+        let shown = shown_outputs(&text);
+        assert_eq!(shown, Vec::from_iter(expected.then(|| ("two three".to_owned(), "five\nsix"))));
+    }
+    for page in ["README.md", "docs/tutorial.md", "docs/guides/debugging.md"] {
+        let text = fs::read_to_string(repository().join(page)).unwrap();
+        assert!(!shown_outputs(&text).is_empty(), "{page} shows no output");
+    }
 }
 
 #[test]
