@@ -49,8 +49,8 @@ pub struct Head {
     writing: Option<Positions>,
     superseded: Vec<u32>,
     pub(super) outputs: BTreeSet<u32>,
-    log_end: Durable<u64>,
-    delivered: u64,
+    pub(super) log_end: Durable<u64>,
+    pub(super) delivered: u64,
     segment_used: u64,
     /// State before the first pending item, if that item begins a segment.
     snapshot: Option<Vec<u8>>,
@@ -75,9 +75,9 @@ pub(super) struct Connection {
     pub source: Option<(u64, u16)>,
     /// Bytes of batches: received, of these durable, and permitted.
     received: u64,
-    durable: u64,
+    pub durable: u64,
     in_group: u64,
-    granted: u64,
+    pub granted: u64,
     pub out: Vec<u8>,
 }
 
@@ -190,7 +190,7 @@ impl Head {
             self.down.end(epoch);
         }
         let next = self.confirmed((epoch, shard));
-        let credit = if self.is_full() { 0 } else { self.settings.window };
+        let credit = self.first_credit();
         let peer = self.connections.get_mut(&connection).expect("the connection exists");
         peer.source = Some((epoch, shard));
         peer.granted = credit;
@@ -273,11 +273,6 @@ impl Head {
         });
     }
 
-    /// Whether undelivered records have reached their limit.
-    fn is_full(&self) -> bool {
-        self.log_end.position().saturating_sub(self.delivered) >= self.settings.backlog
-    }
-
     /// The next records to write to the log, unless others are being written. The caller reports
     /// the result with [`Self::handle_written`].
     pub fn poll_group(&mut self) -> Option<Group> {
@@ -339,23 +334,6 @@ impl Head {
     pub fn handle_delivered(&mut self, position: u64) {
         self.delivered = self.delivered.max(position);
         self.grant();
-    }
-
-    /// Extends the credit of all connections, if undelivered records are below their limit.
-    fn grant(&mut self) {
-        if self.is_full() {
-            mark!(head_grants_nothing_while_its_backlog_is_full);
-            return;
-        }
-        for (number, peer) in &mut self.connections {
-            let limit = peer.durable + self.settings.window;
-            // Small steps would cost a frame each.
-            if peer.source.is_some() && limit >= peer.granted + self.settings.window / 4 {
-                peer.granted = limit;
-                Frame::Credit { limit }.write(&mut peer.out);
-                self.outputs.insert(*number);
-            }
-        }
     }
 
     /// Bytes to send on a connection.

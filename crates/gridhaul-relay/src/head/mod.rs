@@ -10,6 +10,7 @@
 mod admission;
 mod broker_messages;
 mod collectors;
+mod credit;
 mod data_for_meters;
 mod delivery;
 #[cfg(feature = "daemon")]

@@ -295,7 +295,9 @@ pub struct HeadConfig {
     /// Names of the collectors that may connect. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<String>,
-    /// Bytes that each upstream connection may have in transit before they are durable.
+    /// Bytes that each upstream connection may have in transit before they are durable. Fewer when
+    /// the free part of `log.limit` is smaller, but at least 1 MiB: undelivered records exceed the
+    /// limit by at most this times the number of connections.
     #[serde(default = "four_megabytes")]
     pub window: Bytes,
     /// Time within which a collector must complete its TLS handshake and state its name.

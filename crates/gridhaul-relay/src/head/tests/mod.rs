@@ -2,6 +2,7 @@
 //! failures of either.
 
 mod batches;
+mod credit;
 mod gaps;
 mod limits;
 mod schedules;
