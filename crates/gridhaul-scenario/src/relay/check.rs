@@ -320,13 +320,18 @@ pub(super) fn is_local(text: &str) -> bool {
 }
 
 pub(super) fn address(key: &str, text: &str, found: &mut Vec<Diagnostic>) -> Option<SocketAddr> {
-    let parsed = text.parse().ok();
-    if parsed.is_none() {
-        found.push(Diagnostic::new(
-            key,
-            format!("expected an IP address with a port, found {text:?}"),
-            "write for example \"0.0.0.0:4059\", or \"[::]:4059\" for IPv6",
-        ));
+    let parsed: Option<SocketAddr> = text.parse().ok();
+    let remedy = "write for example \"0.0.0.0:4059\", or \"[::]:4059\" for IPv6";
+    match parsed {
+        None => {
+            let message = format!("expected an IP address with a port, found {text:?}");
+            found.push(Diagnostic::new(key, message, remedy));
+        }
+        // The kernel would choose a port that nobody learns.
+        Some(address) if address.port() == 0 => {
+            found.push(Diagnostic::new(key, "the port cannot be 0", remedy));
+        }
+        Some(_) => {}
     }
     parsed
 }

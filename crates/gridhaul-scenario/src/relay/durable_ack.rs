@@ -80,8 +80,6 @@ fn check_listener(key: &str, listener: &MeterListener, found: &mut Vec<Diagnosti
                 "with ack = \"durable\", expected an address that is routed to the TUN device",
                 "use an address that no machine has, such as \"192.0.2.10:4059\", and route it",
             );
-        } else if address.port() == 0 {
-            at("address", "with ack = \"durable\", the port cannot be 0", "write the port");
         }
     }
     if listener.tls.is_some() {

@@ -147,13 +147,13 @@ pub(super) fn check(split: &SplitConfig, found: &mut Vec<Diagnostic>) {
         at("connections", "the relay would accept no client".to_owned(), "");
     }
     let times = [
-        ("connect_timeout", Some(split.connect_timeout)),
-        ("half_close_timeout", Some(split.half_close_timeout)),
-        ("idle_timeout", split.idle_timeout),
+        ("connect_timeout", Some(split.connect_timeout), "a usual value is \"10 s\""),
+        ("half_close_timeout", Some(split.half_close_timeout), "a usual value is \"2 min\""),
+        ("idle_timeout", split.idle_timeout, "remove the key for no limit"),
     ];
-    for (key, time) in times {
+    for (key, time, remedy) in times {
         if time.is_some_and(Duration::is_zero) {
-            at(key, "the time is zero".to_owned(), "a usual value is \"2 min\"");
+            at(key, "the time is zero".to_owned(), remedy);
         }
     }
     for (name, leg) in [("client", &split.client), ("server", &split.server)] {

@@ -148,6 +148,22 @@ fn inconsistent_values_are_reported_together() {
     }
 }
 
+/// The kernel would choose a port, which no collector, meter or user would learn.
+#[test]
+fn port_0_is_refused() {
+    let management = "name = \"c\"\nmanagement.address = \"127.0.0.1:0\"";
+    for (text, key) in [
+        (HEAD.replace("127.0.0.1:7070", "127.0.0.1:0"), "head.address"),
+        (COLLECTOR.replace("0.0.0.0:4059", "0.0.0.0:0"), "collector.listener.dlms.address"),
+        (SPLIT.replace("0.0.0.0:4059", "[::]:0"), "split.listener.meters.address"),
+        (SPLIT.replace("name = \"split\"", management), "management.address"),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(&format!("{key}: the port cannot be 0")), "{error}");
+        assert!(error.contains("help: write for example \"0.0.0.0:4059\""), "{error}");
+    }
+}
+
 #[test]
 fn a_limit_of_zero_connections_is_refused() {
     for key in ["meters", "connections_per_source"] {
@@ -178,7 +194,7 @@ fn keys_that_contradict_durable_acknowledgements_are_refused() {
         ("gridhaul0", "a-name-that-is-long", "tun: expected the name of a network device"),
         ("ack = \"durable\"", "", "collector.tun: no listener uses the device"),
         ("192.0.2.10:4059", "0.0.0.0:4059", "dlms.address: with ack = \"durable\", expected an"),
-        ("192.0.2.10:4059", "192.0.2.10:0", "dlms.address: with ack = \"durable\", the port"),
+        ("192.0.2.10:4059", "192.0.2.10:0", "dlms.address: the port cannot be 0"),
         ("20 ms", "1 s", "serial.framing.idle_gap: with ack = \"durable\", 1 s is longer than"),
         ("tun =", "tier = \"memory\"\ntun =", "dlms.ack: only with the tier \"local\""),
         ("tun =", "receive_buffer = \"2 kB\"\ntun =", "receive_buffer: 2 kB is less than two"),
@@ -231,6 +247,9 @@ fn inconsistent_values_of_a_bridge_are_reported_together() {
     );
     let error = self::error(&BRIDGE.replace("\"8000-8080\"", "\"8080-8000\""));
     assert!(error.contains("expected a port such as 4059, or a range"), "{error}");
+    let error = self::error(&BRIDGE.replace("\"8000-8080\"", "0"));
+    assert!(error.contains("expected a port such as 4059"), "{error}");
+    assert!(!error.contains("write the unit"), "a port has no unit: {error}");
 }
 
 #[test]
@@ -253,6 +272,7 @@ fn inconsistent_values_of_a_split_proxy_are_reported_together() {
         "split.connections: the relay would accept no client",
         "split.memory",
         "split.connect_timeout: the time is zero",
+        "help: a usual value is \"10 s\"",
         "split.client.receive_buffer",
         "split.client.mss: 40 is not between 88 and 32767",
         "split.listener.meters.upstream: expected an address with a port",

@@ -74,7 +74,7 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
     let description = kinds.iter().find_map(|kind| message.strip_prefix(kind));
     if let Some((found, expected)) = description.and_then(|text| text.rsplit_once(", expected ")) {
         let remedy = match found.starts_with("integer") || found.starts_with("floating") {
-            true if expected.contains(" such as \"") => "write the unit, and quotes around both",
+            true if is_quantity(expected) => "write the unit, and quotes around both",
             false if found.starts_with("string") && is_number(plain(expected)) => {
                 "write the number without quotes"
             }
@@ -84,6 +84,13 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
         return (format!("expected {expected}, found {}", self::found(found)), remedy.into());
     }
     (message.to_owned(), String::new())
+}
+
+/// Whether the first example of an expected value, in quotes, is a number with its unit. A range of
+/// ports is in quotes as well.
+fn is_quantity(expected: &str) -> bool {
+    let example = expected.split_once(" such as ").and_then(|(_, text)| text.strip_prefix('"'));
+    example.is_some_and(|text| text.split('"').next().is_some_and(|text| text.contains(' ')))
 }
 
 /// Parses "unknown field `a`, expected one of `b`, `c`".
