@@ -29,6 +29,9 @@ pub(crate) const LEAD: Duration = Duration::from_millis(100);
 /// Time after the last arrival in which duplicates are still expected.
 const DUPLICATES_WITHIN: Duration = Duration::from_millis(200);
 
+/// Longest time for which the end of a run waits for the thread that sends, after a fault.
+const GENERATOR_END: Duration = Duration::from_millis(200);
+
 /// Longest time for which the end of a run waits for the thread that reads captured packets.
 const CAPTURE_END: Duration = Duration::from_secs(5);
 
@@ -71,11 +74,11 @@ pub struct Outcome {
     pub arrivals: Arrivals,
     /// Times at which a connection was back.
     pub reconnections: Vec<Instant>,
-    /// Error that ended the run early, or an interruption; the messages whose fate is known until
+    /// Error that ended the run early, or an interruption; the messages whose horizon had passed
     /// then are counted.
     pub fault: Option<String>,
-    /// Messages that were sent and are not counted, because it is unknown whether they would have
-    /// arrived after the fault.
+    /// Messages of the schedule that are not counted, because their horizon had not passed at the
+    /// fault: more of them might have arrived.
     pub unknown_fate: u64,
     /// Last reason for which the protocol refused a message.
     pub refusal: Option<String>,
@@ -122,7 +125,6 @@ pub fn measure(
         captured: recording.is_none(),
         capture: None,
         last_arrival: Instant::ZERO,
-        known_until: Instant::ZERO,
         fault: None,
         refusal: None,
     };
@@ -259,8 +261,6 @@ struct Accounting<'a> {
     captured: bool,
     capture: Option<CaptureReport>,
     last_arrival: Instant,
-    /// Time of the last check before a fault: everything that was reported before is known.
-    known_until: Instant,
     fault: Option<String>,
     refusal: Option<String>,
 }
@@ -283,7 +283,6 @@ impl Accounting<'_> {
             let now = self.since_start(self.clock.now());
             queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
             if self.fault.is_none() {
-                self.known_until = now;
                 while let Some(message) = self.ledger.poll_closed(now) {
                     self.close(&message);
                 }
@@ -300,24 +299,20 @@ impl Accounting<'_> {
     /// remaining messages.
     fn finish(&mut self, queue: &Receiver<RunEvent>, scheduled: &AtomicU64) {
         let (begin, captured_until) = (self.clock.now(), self.clock.now() + CAPTURE_END);
-        // What was sent before a fault was not refused, and may still arrive.
         let awaits_generator = |accounting: &Self| {
-            let is_awaiting = accounting.ledger.is_awaiting(scheduled.load(Ordering::Relaxed));
             accounting.fault.is_some()
-                && (!accounting.generated || is_awaiting)
-                && accounting.clock.now() < begin + DUPLICATES_WITHIN
+                && !accounting.generated
+                && accounting.clock.now() < begin + GENERATOR_END
         };
         while awaits_generator(self) || !self.captured && self.clock.now() < captured_until {
             queue.recv_timeout(CHECK).into_iter().for_each(|event| self.handle(event));
         }
         queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
         let sent = scheduled.load(Ordering::Relaxed);
-        let is_complete = self.fault.is_none();
-        while let Some(message) = if is_complete {
-            self.ledger.poll_rest(sent)
-        } else {
-            self.ledger.poll_known(sent, self.known_until)
-        } {
+        if self.fault.is_some() {
+            self.ledger.give_up(sent);
+        }
+        while let Some(message) = self.ledger.poll_rest(sent) {
             self.close(&message);
         }
     }

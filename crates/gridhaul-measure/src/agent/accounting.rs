@@ -184,9 +184,13 @@ impl Accounting {
     }
 
     /// Closes the first `sent` messages regardless of their horizon, at the end of a run. If the
-    /// run is not complete, those that had not arrived by the last report have an unknown fate.
+    /// run is not complete, those whose horizon had not passed by the last report are given up.
     pub fn finish(&mut self, sent: u64, is_complete: bool) {
-        while let Some(message) = rest(&mut self.one_way, sent, is_complete, self.covered) {
+        if !is_complete {
+            self.one_way.give_up(sent);
+            self.round_trip.iter_mut().for_each(|ledger| ledger.give_up(sent));
+        }
+        while let Some(message) = self.one_way.poll_rest(sent) {
             self.close(message);
         }
     }
@@ -197,11 +201,12 @@ impl Accounting {
     }
 
     /// The next of the first `sent` messages that were to be sent back, at the end of a run.
-    pub fn poll_round_trip_rest(&mut self, sent: u64, is_complete: bool) -> Option<Message> {
-        rest(self.round_trip.as_mut()?, sent, is_complete, self.covered)
+    pub fn poll_round_trip_rest(&mut self, sent: u64) -> Option<Message> {
+        self.round_trip.as_mut()?.poll_rest(sent)
     }
 
-    /// Messages to the agent whose fate is unknown, because the agent has not reported it.
+    /// Messages to the agent that are not counted: at the last report, their horizon had not
+    /// passed.
     #[must_use]
     pub const fn unknown(&self) -> u64 {
         self.one_way.unknown()
@@ -280,11 +285,6 @@ impl Accounting {
     fn since_start(&self, at: Instant) -> Instant {
         Instant::ZERO + at.since(self.start)
     }
-}
-
-/// The next message of a ledger at the end of a run.
-fn rest(ledger: &mut Ledger, sent: u64, is_complete: bool, until: Instant) -> Option<Message> {
-    if is_complete { ledger.poll_rest(sent) } else { ledger.poll_known(sent, until) }
 }
 
 #[cfg(test)]

@@ -241,7 +241,7 @@ impl Run<'_> {
     fn finish(mut self, sent: u64, stop: &AtomicBool) -> RemoteOutcome {
         let is_complete = self.fault.is_none();
         self.accounting.finish(sent, is_complete);
-        while let Some(message) = self.accounting.poll_round_trip_rest(sent, is_complete) {
+        while let Some(message) = self.accounting.poll_round_trip_rest(sent) {
             self.add_round_trip(&message);
         }
         while let Some(message) = self.accounting.poll_rest() {

@@ -1,9 +1,12 @@
 //! The longest time without an arrival in a run, and the recovery from it.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::distribution::Distribution;
-use super::message::Message;
+use super::message::{Message, Phase};
 
 /// Share of the earlier messages whose latency a message does not exceed after the backlog.
 const USUAL: f64 = 0.98;
@@ -16,10 +19,14 @@ const TOLERATED: (f64, Duration) = (1.1, Duration::from_millis(1));
 /// A time without an arrival, and the messages around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interruption {
-    /// Last arrival before it.
+    /// Last arrival before it, or the time from which one was due.
     pub start: Instant,
-    /// First arrival after it.
+    /// First arrival after it, or the end of the schedule.
     pub end: Instant,
+    /// Nothing arrived before it.
+    pub is_from_start: bool,
+    /// Nothing arrived after it.
+    pub is_open: bool,
     /// Messages that were sent before its end and arrived after it, later than usual.
     pub backlog: u64,
     /// Messages of this time that were accepted and are lost.
@@ -31,13 +38,38 @@ pub struct Interruption {
     recovered: Option<Instant>,
 }
 
-/// Finds the longest time without an arrival, in memory that does not depend on its length.
-#[derive(Debug, Clone, Copy, Default)]
+/// Finds the longest time without an arrival. The memory is bounded by the messages that have not
+/// arrived when a later one is sent: at most the rate times the horizon.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Interruptions {
+    /// Intended time of the first message after the warm-up, and of the last message.
+    begin: Option<Instant>,
+    end: Instant,
+    /// Arrivals, and losses at the time of sending, after the intended time of the last message:
+    /// those of the next messages may be earlier.
+    pending: BinaryHeap<Reverse<Event>>,
     last_arrival: Option<Instant>,
-    /// Lost messages since the last arrival.
-    lost: u64,
+    /// Largest sequence numbers of all messages, and of those that have arrived.
+    last: u64,
+    newest: Option<u64>,
+    /// Lost messages after the newest that has arrived, as ranges of sequence numbers.
+    lost: VecDeque<[u64; 2]>,
+    /// Latencies so far.
+    earlier: Distribution,
+    shortest_latency: Option<Duration>,
+    /// The time before the first arrival.
+    first: Option<Interruption>,
     longest: Option<Interruption>,
+}
+
+/// An arrival, or the loss of a message at the time at which it was sent. Ordered by time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    at: Instant,
+    sequence: u64,
+    is_lost: bool,
+    sent: Option<Instant>,
+    phase: Phase,
 }
 
 impl Interruption {
@@ -45,6 +77,12 @@ impl Interruption {
     #[must_use]
     pub fn length(&self) -> Duration {
         self.end.since(self.start)
+    }
+
+    /// Whether it may be longer: nothing arrived before or after it.
+    #[must_use]
+    pub const fn is_lower_bound(&self) -> bool {
+        self.is_from_start || self.is_open
     }
 
     /// The shortest survival time (3GPP TS 22.104, defined in TS 22.261, clause 3.1) of an
@@ -62,58 +100,143 @@ impl Interruption {
         self.recovered.map(|at| at.since(self.end))
     }
 
-    /// A further message.
-    fn add(&mut self, message: &Message) {
-        let is_earlier = message.sent.is_some_and(|sent| sent < self.end);
-        match message.received {
-            Some(at) if at >= self.end => {
-                let is_usual = self.usual.is_some_and(|usual| {
-                    message.latency_from_send().is_some_and(|latency| latency <= usual)
-                });
-                self.backlog += u64::from(is_earlier && !is_usual);
-                if is_usual && self.recovered.is_none() {
-                    self.recovered = Some(at);
-                }
-            }
-            None if message.copies == 0 => self.lost += u64::from(is_earlier),
-            _ => {}
+    /// A further arrival.
+    fn add(&mut self, event: &Event) {
+        if event.at < self.end {
+            return;
+        }
+        let is_earlier = event.sent.is_some_and(|sent| sent < self.end);
+        let is_usual =
+            self.usual.is_some_and(|usual| event.latency().is_some_and(|latency| latency <= usual));
+        self.backlog += u64::from(is_earlier && !is_usual);
+        if is_usual && self.recovered.is_none() {
+            self.recovered = Some(event.at);
         }
     }
 }
 
+impl Event {
+    fn latency(&self) -> Option<Duration> {
+        Some(self.at.since(self.sent?))
+    }
+}
+
 impl Interruptions {
-    /// Adds a message, in the order of sequence numbers; `earlier` are the latencies of those
-    /// before.
-    pub(super) fn add(&mut self, message: &Message, earlier: &Distribution) {
-        let is_lost = message.sent.is_some() && message.copies == 0;
-        let Some(at) = message.received else {
-            self.lost += u64::from(is_lost);
-            self.longest.iter_mut().for_each(|interruption| interruption.add(message));
-            return;
-        };
-        let start = self.last_arrival.unwrap_or(at);
-        let longest = self.longest.map_or(Duration::ZERO, |interruption| interruption.length());
-        if at.since(start) > longest {
-            let (factor, additional) = TOLERATED;
-            let usual =
-                earlier.quantile(USUAL).map(|quantile| quantile.value.mul_f64(factor) + additional);
-            let lost = self.lost;
-            let found = Interruption { start, end: at, backlog: 0, lost, usual, recovered: None };
-            self.longest = Some(found);
+    /// Adds a message, in the order of sequence numbers.
+    pub(super) fn add(&mut self, message: &Message) {
+        let Message { sequence, sent, phase, .. } = *message;
+        let is_measured = phase != Phase::WarmUp;
+        if is_measured {
+            self.begin.get_or_insert(message.intended);
         }
-        self.longest.iter_mut().for_each(|interruption| interruption.add(message));
-        self.last_arrival = self.last_arrival.max(Some(at));
-        self.lost = 0;
+        let is_lost = message.copies == 0 && message.corrupt_copies == 0 && is_measured;
+        let time = message.received.or_else(|| sent.filter(|_| is_lost));
+        let is_lost = message.received.is_none();
+        let event = |at| Reverse(Event { at, sequence, is_lost, sent, phase });
+        self.pending.extend(time.map(event));
+        (self.end, self.last) = (message.intended, sequence);
+        while self.pending.peek().is_some_and(|Reverse(next)| next.at <= self.end) {
+            self.handle_next();
+        }
     }
 
-    /// The longest one; `None` with fewer than two arrivals.
-    pub(super) const fn longest(&self) -> Option<Interruption> {
-        self.longest
+    /// Handles the earliest event. Later messages have none before it.
+    fn handle_next(&mut self) {
+        let Some(Reverse(event)) = self.pending.pop() else { return };
+        if event.is_lost {
+            match self.lost.back_mut() {
+                Some([_, last]) if *last + 1 == event.sequence => *last = event.sequence,
+                _ => self.lost.push_back([event.sequence; 2]),
+            }
+            return;
+        }
+        if let Some(begin) = self.begin.filter(|begin| *begin <= event.at) {
+            self.handle_arrival(begin, &event);
+        }
+        self.last_arrival = self.last_arrival.max(Some(event.at));
+        self.newest = self.newest.max(Some(event.sequence));
+        // Earlier messages were lost before this one was sent.
+        while self.lost.front().is_some_and(|[_, last]| *last < event.sequence) {
+            self.lost.pop_front();
+        }
+    }
+
+    /// An arrival after the warm-up.
+    fn handle_arrival(&mut self, begin: Instant, event: &Event) {
+        let found = |start, usual| Interruption {
+            start,
+            end: event.at,
+            is_from_start: false,
+            is_open: false,
+            backlog: 0,
+            lost: self.lost(),
+            usual,
+            recovered: None,
+        };
+        match self.last_arrival {
+            None => {
+                self.first = Some(Interruption { is_from_start: true, ..found(begin, None) });
+            }
+            // Messages that the last one has overtaken follow no schedule.
+            Some(_) if self.newest == Some(self.last) => {}
+            Some(last) => {
+                let start = last.max(begin);
+                let longest = self.longest.map_or(Duration::ZERO, |longest| longest.length());
+                if event.at.since(start) > longest {
+                    let (factor, additional) = TOLERATED;
+                    let quantile = self.earlier.quantile(USUAL);
+                    let usual =
+                        quantile.map(|quantile| quantile.value.mul_f64(factor) + additional);
+                    self.longest = Some(found(start, usual));
+                }
+            }
+        }
+        for interruption in self.first.iter_mut().chain(&mut self.longest) {
+            interruption.add(event);
+        }
+        if let Some(latency) = event.latency().filter(|_| event.phase == Phase::Measured) {
+            self.earlier.record(latency);
+            let shortest = self.shortest_latency.map_or(latency, |shortest| shortest.min(latency));
+            self.shortest_latency = Some(shortest);
+        }
+    }
+
+    /// Lost messages after the newest that has arrived.
+    fn lost(&self) -> u64 {
+        self.lost.iter().map(|[first, last]| last - first + 1).sum()
+    }
+
+    /// The longest one; `None` without a message, or if arrivals follow each other at once.
+    pub(super) fn longest(&self) -> Option<Interruption> {
+        let mut all = self.clone();
+        while !all.pending.is_empty() {
+            all.handle_next();
+        }
+        let begin = all.begin?;
+        // The first message was due after the shortest latency.
+        let due = begin + all.shortest_latency.unwrap_or_default();
+        let first = all.first.map(|first| Interruption { start: due.min(first.end), ..first });
+        let start = all.last_arrival.map_or(begin, |last| last.max(begin));
+        let open = Interruption {
+            start,
+            end: all.end.max(start),
+            is_from_start: all.last_arrival.is_none(),
+            is_open: true,
+            backlog: 0,
+            lost: all.lost(),
+            usual: None,
+            recovered: None,
+        };
+        // Of several that are equally long, the last is found by `max_by_key`.
+        let found = [Some(open), first, all.longest].into_iter().flatten();
+        found.filter(|one| one.length() > Duration::ZERO).max_by_key(Interruption::length)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::method::{Schedule, Summary};
 
@@ -179,6 +302,102 @@ mod tests {
         assert_eq!(found.backlog, 100);
         // Message 299 is sent at 2.99 s and arrives at 2.995 s, 5 ms later.
         assert_eq!(found.drain(), Some(Duration::from_millis(995)));
+    }
+
+    /// The schedule ends during the outage.
+    #[test]
+    fn an_outage_until_the_end_of_the_schedule_is_at_least_as_long() {
+        let found = longest((0..300).map(|number| (number < 80).then_some(number * 10 + 5)));
+        assert_eq!((found.start, found.end), (millis(795), millis(2_990)));
+        assert!(found.is_open && found.is_lower_bound() && !found.is_from_start);
+        assert_eq!((found.lost, found.drain()), (220, None));
+    }
+
+    #[test]
+    fn an_outage_before_the_first_arrival_is_at_least_as_long() {
+        let found = longest((0..300).map(|number| (number >= 120).then_some(number * 10 + 5)));
+        // The first message was due after 5 ms.
+        assert_eq!((found.start, found.end), (millis(5), millis(1_205)));
+        assert!(found.is_from_start && found.is_lower_bound() && !found.is_open);
+        assert_eq!(found.lost, 120);
+        // Without any arrival, the time is that of the schedule.
+        let silent = longest((0..300).map(|_| None));
+        assert_eq!((silent.length(), silent.lost), (Duration::from_millis(2_990), 300));
+        assert!(silent.is_from_start && silent.is_open);
+    }
+
+    /// Messages that arrive in another order leave no gap. In the order of sequence numbers, the
+    /// gap after one that took 400 ms longer was one of 405 ms, longer than the outage.
+    #[test]
+    fn gaps_are_those_between_arrivals_in_the_order_of_time() {
+        let reordered = |number: u64| number * 10 + if number % 50 == 7 { 405 } else { 5 };
+        let found = longest((0..300).map(|number| Some(reordered(number))));
+        assert_eq!(found.length(), Duration::from_millis(20), "one of 50 is missing in its place");
+        let outage = |number: u64| (120..150).contains(&number);
+        let found = longest((0..300).map(|number| (!outage(number)).then_some(reordered(number))));
+        assert_eq!((found.start, found.end), (millis(1_195), millis(1_475)));
+        assert_eq!(found.lost, 28, "and two were sent later");
+    }
+
+    /// After the last message, none is due that could end the time until a late one.
+    #[test]
+    fn a_message_that_the_last_one_has_overtaken_is_no_gap() {
+        let found =
+            longest((0..300).map(|number| Some(number * 10 + if number == 290 { 405 } else { 5 })));
+        assert_eq!(found.length(), Duration::from_millis(20));
+        // The backlog of an outage arrives after the schedule.
+        let found = longest((0..300).map(|number| {
+            Some((number * 10 + 5).max(if number < 200 { 0 } else { 4_000 + number }))
+        }));
+        assert_eq!((found.start, found.end), (millis(1_995), millis(4_200)));
+        assert!(!found.is_lower_bound());
+    }
+
+    /// Arrivals in the warm-up end the time before the first message that counts.
+    #[test]
+    fn only_the_time_after_the_warm_up_counts() {
+        let mut summary = Summary::new(&Schedule::new(RATE, 1));
+        for number in 0..200 {
+            let phase = if number < 100 { Phase::WarmUp } else { Phase::Measured };
+            let is_lost = (20..130).contains(&number);
+            summary.add(&Message {
+                sequence: number,
+                intended: millis(number * 10),
+                sent: Some(millis(number * 10)),
+                received: (!is_lost).then(|| millis(number * 10 + 5)),
+                copies: u32::from(!is_lost),
+                phase,
+                ..Message::default()
+            });
+        }
+        let found = summary.interruption().unwrap();
+        assert_eq!((found.start, found.end), (millis(1_000), millis(1_305)));
+        assert_eq!((found.lost, found.is_lower_bound()), (30, false));
+    }
+
+    proptest! {
+        /// Whatever arrives, in any order: the longest gap between the times of all arrivals.
+        #[test]
+        fn the_gap_is_that_of_the_sorted_arrivals(
+            delays in prop::collection::vec(prop::option::of(0_u64..300), 2..100),
+        ) {
+            let arrival =
+                |(number, delay): (u64, &Option<u64>)| delay.map(|delay| number * 10 + delay);
+            let arrivals: Vec<_> = (0..).zip(&delays).map(arrival).collect();
+            let mut sorted: Vec<_> = arrivals.iter().flatten().copied().collect();
+            prop_assume!(sorted.len() > 1);
+            sorted.sort_unstable();
+            let overtaken = |pair: &&[u64]| arrivals[arrivals.len() - 1] <= Some(pair[0]);
+            let pairs = sorted.windows(2);
+            let pairs = pairs.take_while(|pair| arrivals.ends_with(&[None]) || !overtaken(pair));
+            let between = pairs.map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+            let after = (delays.len() as u64 - 1) * 10;
+            let open = after.saturating_sub(sorted[sorted.len() - 1]);
+            let first = sorted[0] - delays.iter().flatten().min().unwrap();
+            let expected = between.max(open).max(first);
+            prop_assume!(expected > 0);
+            prop_assert_eq!(longest(arrivals).length(), Duration::from_millis(expected));
+        }
     }
 
     #[test]

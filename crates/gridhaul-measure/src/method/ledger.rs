@@ -132,19 +132,13 @@ impl Ledger {
         (self.first_open < self.schedule.total() && end <= now).then(|| self.close())
     }
 
-    /// Closes the next of the first `sent` messages whose fate is known, after a fault: nothing is
-    /// known of the time after `until`. A message that has neither arrived nor was refused until
-    /// then may have arrived later; it is counted as unknown, and not as lost.
-    pub fn poll_known(&mut self, sent: u64, until: Instant) -> Option<Message> {
-        while let Some(message) = self.poll_rest(sent) {
-            let has_arrived = message.copies > 0 || message.corrupt_copies > 0;
-            let is_refused = message.sent.is_none() && message.intended <= until;
-            if has_arrived || is_refused {
-                return Some(message);
-            }
-            self.unknown += 1;
-        }
-        None
+    /// Gives up the open messages of the first `sent`, after a fault. What has arrived of them is a
+    /// selection of those that are fast: none of them is counted.
+    pub fn give_up(&mut self, sent: u64) {
+        let sent = sent.min(self.schedule.total());
+        self.unknown += sent.saturating_sub(self.first_open);
+        self.first_open = self.first_open.max(sent);
+        self.open.clear();
     }
 
     /// Messages whose fate is unknown after a fault.
@@ -289,24 +283,30 @@ mod tests {
         assert_eq!(ledger.arrivals().after_horizon, 0);
     }
 
+    /// The shares of a run that ends with a fault are those of messages whose horizon had passed.
+    /// With the arrivals of the last horizon and without its losses, the loss of this run was 5 %
+    /// in the place of 10 %.
     #[test]
-    fn after_a_fault_messages_that_had_not_arrived_are_unknown_and_not_lost() {
+    fn after_a_fault_neither_arrivals_nor_losses_of_the_last_horizon_count() {
         let mut ledger = ledger();
-        // 0 is lost, 1 and 4 have arrived, 2 is corrupt, 3 was refused; the rest were sent before
-        // or after the fault.
-        for sequence in (0..1_500).filter(|number| *number != 3) {
+        let arrives = |sequence: u64| !sequence.is_multiple_of(10);
+        let until = millis(2_000);
+        for sequence in 0..2_000 {
             ledger.handle_sent(sequence, millis(sequence));
+            if arrives(sequence) {
+                ledger.handle_arrival(sequence, millis(sequence));
+            }
         }
-        ledger.handle_arrival(1, millis(30));
-        ledger.handle_corrupt(Some(2));
-        ledger.handle_arrival(4, millis(40));
-        let until = millis(1_200);
-        let lost = std::iter::from_fn(|| ledger.poll_closed(until)).collect::<Vec<_>>();
-        assert_eq!((lost.len(), lost[0].sequence, lost[0].copies), (1, 0, 0));
-        let known: Vec<_> = std::iter::from_fn(|| ledger.poll_known(1_500, until)).collect();
-        assert_eq!(known.iter().map(|message| message.sequence).collect::<Vec<_>>(), [1, 2, 3, 4]);
-        assert_eq!((known[1].corrupt_copies, known[2].sent), (1, None));
-        assert_eq!(ledger.unknown(), 1_495);
+        ledger.handle_corrupt(Some(1_950));
+        let mut rows: Vec<_> = std::iter::from_fn(|| ledger.poll_closed(until)).collect();
+        ledger.give_up(2_000);
+        rows.extend(closed(&mut ledger, 2_000));
+        assert_eq!(rows.len(), 801, "the horizon and the time for reports of the others had not");
+        assert_eq!(rows.iter().filter(|row| row.copies == 0).count(), 81);
+        assert_eq!((ledger.unknown(), ledger.poll_closed(millis(9_000))), (1_199, None));
+        // Arrivals after the fault are those of no message.
+        ledger.handle_arrival(1_999, millis(2_001));
+        assert_eq!(ledger.poll_rest(2_000), None);
     }
 
     #[test]

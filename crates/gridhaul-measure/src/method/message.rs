@@ -5,7 +5,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::path::CaptureTimes;
 
 /// The part of a run to which a message belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
     /// The warm-up at the start of the run: neither latency nor loss is counted.
     WarmUp,

@@ -29,7 +29,8 @@ pub struct Counts {
     pub after_reconnection: u64,
 }
 
-/// Statistics of the messages of a run, in memory that does not depend on their number.
+/// Statistics of the messages of a run, in memory that does not depend on their number: at most the
+/// rate times the horizon.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// Time between two messages.
@@ -80,6 +81,7 @@ impl Summary {
         if self.path.is_some() || message.captured.last().is_some() {
             self.path.get_or_insert_default().add(message);
         }
+        self.interruptions.add(message);
         if message.phase == Phase::WarmUp {
             return;
         }
@@ -95,7 +97,6 @@ impl Summary {
         counts.duplicates += u64::from(message.copies.saturating_sub(1));
         counts.reordered += u64::from(message.reordered);
         counts.after_reconnection += u64::from(message.phase == Phase::AfterReconnection);
-        self.interruptions.add(message, &self.from_send);
         if message.phase != Phase::Measured {
             return;
         }
@@ -128,10 +129,9 @@ impl Summary {
         refused + lost + corrupt
     }
 
-    /// The longest time without an arrival, in the order of sequence numbers; `None` with fewer
-    /// than two arrivals.
+    /// The longest time without an arrival after the warm-up; `None` without a message.
     #[must_use]
-    pub const fn interruption(&self) -> Option<Interruption> {
+    pub fn interruption(&self) -> Option<Interruption> {
         self.interruptions.longest()
     }
 }

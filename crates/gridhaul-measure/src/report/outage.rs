@@ -24,18 +24,30 @@ pub(super) fn recovery(run: &Run, disturbance: &Disturbance) -> Option<Recovery>
 pub(super) fn document(run: &Run, disturbance: &Disturbance, recovery: Option<&Recovery>) -> Value {
     let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
     let is_observed = disturbance.is_observed();
-    let gap = if is_observed {
-        observed(run).map(|interruption| interruption.length())
-    } else {
-        recovery.map(|recovery| recovery.gap)
-    };
+    let gap = gap(run, is_observed, recovery);
     json!({
         "of": disturbance.name(),
         "length_s": (!is_observed).then(|| disturbance.length().as_secs_f64()),
         "broker_unavailable_s": seconds(run.broker_outage.map(|[start, end]| end.since(start))),
-        "without_arrival_s": seconds(gap),
-        "first_arrival_after_end_s": seconds(recovery.map(|recovery| recovery.first_after)),
+        "without_arrival_s": seconds(gap.as_ref().map(Interruption::length)),
+        "first_arrival_after_end_s": seconds(recovery.and_then(|recovery| recovery.first_after)),
     })
+}
+
+/// The time without an arrival that is that of the outage.
+fn gap(run: &Run, is_observed: bool, recovery: Option<&Recovery>) -> Option<Interruption> {
+    if is_observed { observed(run) } else { recovery.map(|recovery| recovery.gap) }
+}
+
+/// The length of a time without an arrival.
+pub(super) fn length(interruption: &Interruption) -> String {
+    bounded(interruption, interruption.length())
+}
+
+/// A time that follows from one without an arrival, which may be longer.
+fn bounded(interruption: &Interruption, time: Duration) -> String {
+    let at_least = if interruption.is_lower_bound() { "at least " } else { "" };
+    format!("{at_least}{:.3} s", time.as_secs_f64())
 }
 
 /// The table of an outage.
@@ -48,7 +60,6 @@ pub(super) fn table(
     let counts = summary.counts;
     let seconds = |duration: Duration| format!("{:.3} s", duration.as_secs_f64());
     let known = |duration: Option<Duration>| duration.map_or_else(|| UNKNOWN.into(), seconds);
-    let interruption = summary.interruption();
     let is_observed = disturbance.is_observed();
     let mut rows = Vec::new();
     if !is_observed {
@@ -59,29 +70,29 @@ pub(super) fn table(
             ("until the broker accepted connections", seconds(end.since(start)))
         }),
     );
-    rows.push((
-        "longest time without an arrival",
-        known(interruption.map(|interruption| interruption.length())),
-    ));
+    let longest = summary.interruption().as_ref().map(length);
+    rows.push(("longest time without an arrival", longest.unwrap_or_else(|| UNKNOWN.into())));
     if !is_observed {
-        let first_after = known(recovery.map(|recovery| recovery.first_after));
+        let first_after = known(recovery.and_then(|recovery| recovery.first_after));
         rows.push(("first arrival after the end of the outage", first_after));
     }
-    let survival_time =
-        interruption.map(|interruption| interruption.survival_time(summary.interval));
-    let number = |of: fn(&Interruption) -> u64| {
-        interruption
-            .as_ref()
-            .map_or_else(|| UNKNOWN.into(), |interruption| of(interruption).to_string())
+    // Another time without an arrival states nothing about the outage.
+    let found = gap(run, is_observed, recovery);
+    let of_gap = |text: &dyn Fn(&Interruption) -> Option<String>| {
+        found.as_ref().and_then(text).unwrap_or_else(|| UNKNOWN.into())
     };
+    let survival = |found: &Interruption| bounded(found, found.survival_time(summary.interval));
     rows.extend([
-        ("shortest survival time that bridges it (3GPP TS 22.104)", known(survival_time)),
-        ("lost in this time", number(|interruption| interruption.lost)),
-        ("backlog: arrived late after this time", number(|interruption| interruption.backlog)),
         (
-            "until the backlog had drained",
-            known(interruption.and_then(|interruption| interruption.drain())),
+            "shortest survival time that bridges it (3GPP TS 22.104)",
+            of_gap(&|found| Some(survival(found))),
         ),
+        ("lost in this time", of_gap(&|found| Some(found.lost.to_string()))),
+        (
+            "backlog: arrived late after this time",
+            of_gap(&|found| (!found.is_open).then(|| found.backlog.to_string())),
+        ),
+        ("until the backlog had drained", of_gap(&|found| found.drain().map(seconds))),
         ("messages after the warm-up", counts.messages.to_string()),
         ("lost", counts.lost.to_string()),
         ("refused by the protocol", counts.refused.to_string()),
@@ -108,6 +119,10 @@ fn note(run: &Run, is_observed: bool, recovery: Option<&Recovery>) -> Option<Str
                  messages, or than {min} s. Interrupt the network while the messages are sent."
             )
         });
+    }
+    if recovery.is_some_and(|recovery| recovery.gap.is_open) {
+        let reason = "No message arrived after the outage had begun: send more messages.";
+        return Some(reason.to_owned());
     }
     recovery.is_none().then(|| {
         format!(

@@ -2,6 +2,7 @@
 
 use gridhaul_report::TextTable;
 
+use super::outage;
 use super::run::title;
 use crate::method::Proportion;
 use crate::run::Run;
@@ -25,8 +26,7 @@ pub(super) fn table(run: &Run) -> TextTable {
         run.plan.horizon.as_secs_f64()
     );
     if let Some(interruption) = summary.interruption() {
-        let length = interruption.length().as_secs_f64();
-        note += &format!("\nlongest time without an arrival: {length:.3} s");
+        note += &format!("\nlongest time without an arrival: {}", outage::length(&interruption));
     }
     TextTable {
         title: title(run),

@@ -40,6 +40,7 @@ pub(super) fn notes(run: &Run) -> Vec<String> {
         }
     }
     notes.extend(run.cross_traffic.iter().map(cross_traffic_note));
+    notes.extend(sample_rate_note(run));
     if let Some(refusal) = &outcome.refusal {
         let refused = outcome.summary.counts.refused;
         let messages = counted(refused, "message");
@@ -50,7 +51,7 @@ pub(super) fn notes(run: &Run) -> Vec<String> {
     }
     if outcome.unknown_fate > 0 {
         notes.push(format!(
-            "{} sent and not counted: after the fault it is unknown whether they arrive",
+            "{} not counted: their horizon had not passed at the fault",
             counted(outcome.unknown_fate, "message")
         ));
     }
@@ -58,6 +59,21 @@ pub(super) fn notes(run: &Run) -> Vec<String> {
         notes.push(run.settings.to_string());
     }
     notes
+}
+
+/// The samples of 9-2LE have a rate of their own.
+fn sample_rate_note(run: &Run) -> Option<String> {
+    let data_set = run.settings.get("data_set")?.strip_prefix("9-2LE, ")?;
+    let stated: f64 = data_set.strip_suffix(" samples/s")?.parse().ok()?;
+    let rate = run.plan.schedule.rate();
+    (rate != stated).then(|| {
+        format!(
+            "the data set has {} samples/s, and the messages were {}/s: add --rate {stated} for \
+             its load",
+            format::number(stated),
+            format::number(rate)
+        )
+    })
 }
 
 fn cross_traffic_note(counts: &CrossTrafficCounts) -> String {
@@ -134,6 +150,7 @@ fn interruption(found: &Interruption, interval: Duration) -> Value {
         "start_s": found.start.as_secs_f64(),
         "duration_s": found.length().as_secs_f64(),
         "survival_time_s": found.survival_time(interval).as_secs_f64(),
+        "is_lower_bound": found.is_lower_bound(),
         "lost": found.lost,
         "backlog": found.backlog,
         "drain_s": found.drain().map(Duration::as_secs_f64),

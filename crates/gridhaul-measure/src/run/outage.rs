@@ -36,9 +36,9 @@ pub(crate) fn observed(run: &Run) -> Option<Interruption> {
 #[derive(Debug)]
 pub(crate) struct Recovery {
     /// Longest time without an arrival.
-    pub(crate) gap: Duration,
-    /// Time from the end of the outage to the next arrival.
-    pub(crate) first_after: Duration,
+    pub(crate) gap: Interruption,
+    /// Time from the end of the outage to the next arrival; `None` without one.
+    pub(crate) first_after: Option<Duration>,
 }
 
 impl Recovery {
@@ -49,8 +49,10 @@ impl Recovery {
         let found = outcome.summary.interruption()?;
         let [last, first] =
             [found.start, found.end].map(|at| outcome.start + at.since(Instant::ZERO));
-        let contains = last < end && first >= end && outcome.start < begin;
-        contains.then(|| Self { gap: found.length(), first_after: first.since(end) })
+        let ends_after = if found.is_open { first > begin } else { first >= end };
+        let contains = last < end && ends_after && outcome.start < begin;
+        let first_after = (!found.is_open).then(|| first.since(end));
+        contains.then_some(Self { gap: found, first_after })
     }
 }
 

@@ -303,13 +303,16 @@ fn measured(
         Fault::Broker => run.broker_outage,
     };
     let outage = outage.context("the messages ended before the broker was back")?;
-    let recovery = Recovery::new(&run, outage);
+    // Without a later arrival, the time without one has no end.
+    let recovery = Recovery::new(&run, outage).filter(|recovery| !recovery.gap.is_open);
     let (later, later_with_arrivals) = after(&run, outage[1]);
     let counts = run.outcome.summary.counts;
     Ok(OutageCell {
         unavailable_s: Some(outage[1].since(outage[0]).as_secs_f64()),
-        without_arrival_s: recovery.as_ref().map(|recovery| recovery.gap.as_secs_f64()),
-        first_arrival_after_end_s: recovery.map(|recovery| recovery.first_after.as_secs_f64()),
+        without_arrival_s: recovery.as_ref().map(|found| found.gap.length().as_secs_f64()),
+        first_arrival_after_end_s: recovery
+            .and_then(|found| found.first_after)
+            .map(Duration::as_secs_f64),
         later_with_arrivals,
         later,
         lost: counts.lost,
