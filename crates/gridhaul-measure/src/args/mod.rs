@@ -37,7 +37,7 @@ pub(crate) use keys::keys;
 pub(crate) use matrix::MatrixArgs;
 pub(crate) use outage::{FailingPart, OutageArgs};
 pub(crate) use output::OutputArgs;
-pub(crate) use place::{CrossTrafficArgs, PlaceArgs};
+pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
 pub(crate) use rate::RateArgs;
 pub(crate) use reserve::ReserveArgs;
 

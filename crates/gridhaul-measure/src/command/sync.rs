@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use gridhaul_cli::exit_code::INTERRUPTED;
 use gridhaul_cli::print;
 use gridhaul_linux::{Clock, SleepBudget, request_realtime_priority};
 use gridhaul_measure::clock::{Bounds, Exchange, InjectedClock, Synchronisation, segments};
-use gridhaul_measure::measurement::SubscriberEnd;
+use gridhaul_measure::measurement;
 use gridhaul_measure::method::sleep_until;
 use gridhaul_measure::place::LocalNetwork;
 use gridhaul_measure::place::{Carrier, Site, Sites};
@@ -24,7 +24,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::observer::TerminalObserver;
-use crate::args::SyncArgs;
+use crate::args::{SubscriberEnd, SyncArgs};
 use crate::terminal::text;
 
 /// Bytes of a request: number and local time; an answer adds two remote times.
@@ -45,8 +45,9 @@ struct Row {
 
 /// Exchanges messages with a clock with known errors, and compares the estimates with them.
 pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
+    check(args)?;
     let interrupt = TerminalObserver::new(true)?;
-    let place = LocalNetwork::new(&args.place.place(), SubscriberEnd::From)?;
+    let place = LocalNetwork::new(&args.place.place(), measurement::SubscriberEnd::From)?;
     let idle_states = IdleStates::new(args.idle_states.allow_idle_states);
     let exchanges =
         place.enter(Carrier::Packets, |_| Ok(()), |sites, ()| exchange(args, sites, &interrupt))?;
@@ -65,6 +66,28 @@ pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
         print(&text(&table))?;
     }
     Ok(if interrupt.is_interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Refuses options without an effect.
+fn check(args: &SyncArgs) -> anyhow::Result<()> {
+    let place = &args.place;
+    ensure!(
+        !place.reverse || place.is_emulated(),
+        "--reverse needs an emulated network\n  help: add --scenario FILE or --system NAME"
+    );
+    ensure!(
+        place.subscriber == SubscriberEnd::From,
+        "--subscriber has no effect with sync\n  help: leave it out; it is an option of protocols \
+         with a broker"
+    );
+    let last = args.every.mul_f64(f64::from(args.exchanges - 1));
+    ensure!(
+        args.step == 0 || args.step_at < last,
+        "--step-at: the last exchange begins after {last}, and the step would be after {}\n  \
+         help: choose an earlier time, or more exchanges",
+        args.step_at
+    );
+    Ok(())
 }
 
 /// The injected clock compared with its estimates.

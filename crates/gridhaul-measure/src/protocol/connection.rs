@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::ProtocolError;
+use super::broker_certificate::BrokerVerifier;
 
 /// A stream of bytes in both directions.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {}
@@ -66,20 +67,27 @@ impl Connector {
 fn tls(tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), String> {
     let invalid = |what: &str, error: &dyn fmt::Display| format!("TLS, {what}: {error}");
     let mut authorities = RootCertStore::empty();
+    let mut known = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(tls.authorities.as_bytes()) {
         let certificate = certificate.map_err(|error| invalid("certificates in PEM", &error))?;
         // A bundle of a system may have certificates that this library does not support.
-        let _ = authorities.add(certificate);
+        if authorities.add(certificate.clone()).is_ok() {
+            known.push(certificate);
+        }
     }
     if authorities.is_empty() {
         return Err("TLS: expected at least one certificate of an authority, in PEM".into());
     }
     let name = ServerName::try_from(tls.name.clone())
         .map_err(|error| invalid(&format!("name `{}` of the broker", tls.name), &error))?;
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let provider = Arc::new(ring::default_provider());
+    let verifier = BrokerVerifier::new(authorities, known, Arc::clone(&provider))
+        .map_err(|error| invalid("certificates", &error))?;
+    let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| invalid("configuration", &error))?
-        .with_root_certificates(authorities)
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     Ok((TlsConnector::from(Arc::new(config)), name))
 }

@@ -3,6 +3,7 @@
 mod amqp_0_9_1;
 mod amqp_1_0;
 mod arrival;
+mod broker_certificate;
 mod client;
 mod connection;
 mod cross_traffic;

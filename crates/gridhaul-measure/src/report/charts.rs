@@ -10,8 +10,9 @@ use super::distribution::{axis_for_range, box_plot, statistics};
 use super::path::stages;
 use super::prediction::chart;
 use super::run::title;
-use crate::message_sizes::message_sizes;
+use crate::message_sizes::message_of_run;
 use crate::method::{Distribution, ProfilePoint};
+use crate::protocol::client_name;
 use crate::run::Run;
 
 /// All charts of a run, with the names of their files.
@@ -111,16 +112,8 @@ fn over_time(run: &Run) -> LineChart {
 
 /// Bytes of a message by layer, if a formula for the protocol is known.
 fn layers(run: &Run) -> Option<StackedChart> {
-    // Names of the formulas.
-    let name = match run.protocol {
-        "udp" => "UDP",
-        "mqtt" => "MQTT",
-        "sv" => "Sampled Values",
-        "xmpp" => "XMPP",
-        _ => return None,
-    };
-    let all = message_sizes(run.plan.bytes as u64);
-    let (_, bytes) = all.into_iter().find(|(known, _)| known.starts_with(name))?;
+    let payload = run.plan.bytes as u64;
+    let (name, bytes) = message_of_run(run.protocol, &run.settings, &client_name(), payload)?;
     let is_encrypted = run.settings.get("encryption_overhead").is_some();
     let parts = [
         ("Ethernet", bytes.ethernet),

@@ -47,6 +47,11 @@ fn invalid_arguments_name_what_is_expected() {
         ("outage udp --of observed --class TT1", "--class has no effect with outage"),
         ("latency mqtt --kernel-times", "choose udp, sv or goose"),
         ("latency udp --predict", "--system NAME"),
+        ("latency udp --reverse", "--reverse needs an emulated network"),
+        ("latency mqtt --subscriber to", "--subscriber needs an emulated network"),
+        ("sync --reverse", "--reverse needs an emulated network"),
+        ("sync --system ethernet --subscriber to", "--subscriber has no effect with sync"),
+        ("sync --exchanges 5 --step 1ms", "--step-at: the last exchange begins after 80 ms"),
         (
             "latency mqtt --congestion-control reno",
             "--congestion-control needs an emulated network",

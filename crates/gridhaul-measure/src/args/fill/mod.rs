@@ -234,9 +234,6 @@ fn place(args: &ProtocolArgs, remote: &RemoteArgs, echo: bool, options: &ReadOpt
         });
     }
     let (connection, network) = (&args.connection, &args.place);
-    // Without an emulated network both ends are at the same place, whatever these options state.
-    let reverse = read!(options, network.reverse);
-    let _ = read!(options, network.subscriber);
     let source = match (read!(options, network.scenario), read!(options, network.system)) {
         (Some(file), _) => {
             let flow = read!(options, network.flow);
@@ -245,9 +242,12 @@ fn place(args: &ProtocolArgs, remote: &RemoteArgs, echo: bool, options: &ReadOpt
         (None, Some(name)) => NetworkSource::System(name),
         (None, None) => return Place::ThisMachine,
     };
+    // Without an emulated network both ends are at the same place. Commands of papers state the end
+    // of the subscriber for protocols without a broker as well.
+    let _ = read!(options, network.subscriber);
     let mut network = EmulatedNetwork {
         network: source,
-        reverse,
+        reverse: read!(options, network.reverse),
         congestion_control: None,
         receive_window: None,
     };

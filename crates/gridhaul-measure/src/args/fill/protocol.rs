@@ -105,7 +105,11 @@ fn broker_connection(
     }
     BrokerConnection {
         connections: read!(options, own.connections),
-        subscriber: read!(options, network.subscriber).into(),
+        subscriber: if network.is_emulated() {
+            read!(options, network.subscriber).into()
+        } else {
+            connection.subscriber
+        },
         ..connection
     }
 }

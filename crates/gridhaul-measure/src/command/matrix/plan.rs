@@ -34,6 +34,14 @@ pub(super) fn sorted(mut axes: Vec<Axis>) -> anyhow::Result<Vec<Axis>> {
         axes.iter().any(|axis| axis.name == PROTOCOL),
         "there is no protocol\n  help: add --vary protocol=udp,mqtt or another list"
     );
+    let is_varied = |name: &str| axes.iter().any(|axis| axis.name == name);
+    if let Some(other) = [VALUES, ENCODING].into_iter().find(|name| is_varied(name)) {
+        ensure!(
+            !is_varied("bytes"),
+            "--vary bytes: the values of a message and their encoding determine its bytes\n  \
+             help: remove --vary bytes, or --vary {other}"
+        );
+    }
     const FIRST: [&str; 5] = [SCENARIO, SYSTEM, PROTOCOL, "congestion-control", "receive-window"];
     let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     axes.sort_by_key(|axis| place(&axis.name));
@@ -358,6 +366,10 @@ mod tests {
         assert!(
             error(&["protocol=udp", "protocol=mqtt"], "").contains("the option is given twice")
         );
+        for axis in ["values=10,20", "encoding=json"] {
+            let message = error(&["protocol=udp", "bytes=100,200", axis], "");
+            assert!(message.contains("--vary bytes: the values of a message"), "{message}");
+        }
         let message = error(&["protocol=udp", "rate=fast"], "");
         assert!(message.contains("gridhaul measure latency udp --rate fast"), "{message}");
         assert!(message.contains("--rate: expected a number"), "{message}");
