@@ -120,13 +120,12 @@ impl RunCounters {
         self.loss_causes.on_lost(flow, segment, cause);
     }
 
-    /// A datagram is lost.
-    pub(crate) fn on_datagram_lost(&mut self, row: u32, number: u32) {
-        let totals = &mut self.rows[row as usize];
-        match &mut self.duplicates {
-            Some(duplicates) => duplicates.on_lost(row, number, totals),
-            None => totals.datagrams_lost += 1,
-        }
+    /// A datagram with a message that was ready at this time is lost.
+    pub(crate) fn on_datagram_lost(&mut self, row: u32, number: u32, ready: Instant) {
+        let duplicates = self.duplicates.as_mut();
+        let is_new = duplicates.is_none_or(|duplicates| duplicates.on_lost(row, number));
+        let counts = is_new && self.measured.contains(&ready);
+        self.rows[row as usize].datagrams_lost += u64::from(counts);
     }
 
     /// Whether a datagram that was lost is still missing: another copy may have arrived since.
@@ -134,10 +133,13 @@ impl RunCounters {
         self.duplicates.as_ref().is_none_or(|duplicates| duplicates.is_lost(row, number))
     }
 
-    /// A datagram has arrived. Returns whether it is the first copy of its message.
-    pub(crate) fn is_first_copy(&mut self, row: u32, number: u32) -> bool {
-        let totals = &mut self.rows[row as usize];
-        self.duplicates.as_mut().is_none_or(|duplicates| duplicates.on_arrived(row, number, totals))
+    /// A datagram has arrived, with a message that was ready at this time. Returns whether it is
+    /// the first copy. A message of which a copy has arrived no longer counts as lost.
+    pub(crate) fn is_first_copy(&mut self, row: u32, number: u32, ready: Instant) -> bool {
+        let Some(duplicates) = &mut self.duplicates else { return true };
+        let counted = duplicates.is_lost(row, number) && self.measured.contains(&ready);
+        self.rows[row as usize].datagrams_lost -= u64::from(counted);
+        duplicates.on_arrived(row, number)
     }
 
     /// A message of a flow of this row is ready.
@@ -172,12 +174,17 @@ impl RunCounters {
     /// A message has arrived completely.
     pub(crate) fn on_delivered(&mut self, message: &ArrivedMessage, delay: Duration) {
         let ArrivedMessage { row, flow, ready, is_altered } = *message;
-        if ready >= self.measured.start {
+        let (start, end) = (self.measured.start, ready + delay);
+        if ready >= start {
             self.rows[row as usize].altered += u64::from(is_altered);
             self.delays[row as usize].record(delay);
             self.members.on_delivered(flow, delay);
-            if let Some(in_progress) = &mut self.in_progress[row as usize] {
-                in_progress.add(ready, ready + delay);
+        }
+        if let Some(in_progress) = &mut self.in_progress[row as usize] {
+            if ready >= start {
+                in_progress.add(ready, end);
+            } else if end > start {
+                in_progress.carry_over(start, end);
             }
         }
         if let Some(check) = &mut self.deadline_checks[row as usize] {

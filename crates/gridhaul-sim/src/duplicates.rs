@@ -1,8 +1,6 @@
 //! Arrived and lost datagrams on paths that duplicate packets: a message counts once, for any
 //! number of its copies.
 
-use crate::row_counters::RowCounters;
-
 /// Arrived and lost datagrams of each row of flows, by number.
 #[derive(Debug, Clone)]
 pub(crate) struct Duplicates {
@@ -28,27 +26,20 @@ impl Duplicates {
     }
 
     /// A datagram has arrived. Returns whether it is the first copy. A message of which a copy has
-    /// arrived no longer counts as lost.
-    pub(crate) fn on_arrived(&mut self, row: u32, number: u32, totals: &mut RowCounters) -> bool {
+    /// arrived is no longer lost.
+    pub(crate) fn on_arrived(&mut self, row: u32, number: u32) -> bool {
         let datagrams = &mut self.rows[row as usize];
-        let first = datagrams.arrived.insert(number);
-        if first && datagrams.lost.remove(number) {
-            totals.datagrams_lost -= 1;
-        }
-        first
+        datagrams.lost.remove(number);
+        datagrams.arrived.insert(number)
     }
 
-    /// A datagram is lost. The message counts as lost from its first lost copy on, unless a copy
-    /// has arrived.
-    pub(crate) fn on_lost(&mut self, row: u32, number: u32, totals: &mut RowCounters) {
+    /// A datagram is lost. Returns whether its message is lost from now on: the message is lost
+    /// with its first lost copy, unless a copy has arrived.
+    pub(crate) fn on_lost(&mut self, row: u32, number: u32) -> bool {
         let datagrams = &mut self.rows[row as usize];
-        if !datagrams.arrived.contains(number) && datagrams.lost.insert(number) {
-            totals.datagrams_lost += 1;
-        }
+        !datagrams.arrived.contains(number) && datagrams.lost.insert(number)
     }
-}
 
-impl Duplicates {
     /// Whether a datagram was lost and no copy of it has arrived.
     pub(crate) fn is_lost(&self, row: u32, number: u32) -> bool {
         self.rows[row as usize].lost.contains(number)
@@ -72,14 +63,11 @@ impl Numbers {
         new
     }
 
-    /// Returns whether the set had the number.
-    fn remove(&mut self, number: u32) -> bool {
-        let present = self.contains(number);
-        if present {
-            let (word, bit) = bit_position(number);
-            self.words[word] &= !bit;
+    fn remove(&mut self, number: u32) {
+        let (word, bit) = bit_position(number);
+        if let Some(word) = self.words.get_mut(word) {
+            *word &= !bit;
         }
-        present
     }
 }
 
@@ -93,15 +81,14 @@ mod tests {
 
     #[test]
     fn a_message_arrives_once_and_is_lost_only_if_all_copies_are() {
-        let (mut duplicates, mut totals) = (Duplicates::new(1), RowCounters::default());
-        assert!(duplicates.on_arrived(0, 70, &mut totals));
-        assert!(!duplicates.on_arrived(0, 70, &mut totals));
-        duplicates.on_lost(0, 70, &mut totals);
-        assert_eq!(totals.datagrams_lost, 0, "a copy has arrived");
-        duplicates.on_lost(0, 3, &mut totals);
-        duplicates.on_lost(0, 3, &mut totals);
-        assert_eq!(totals.datagrams_lost, 1);
-        assert!(duplicates.on_arrived(0, 3, &mut totals), "the third copy");
-        assert_eq!(totals.datagrams_lost, 0);
+        let mut duplicates = Duplicates::new(1);
+        assert!(duplicates.on_arrived(0, 70));
+        assert!(!duplicates.on_arrived(0, 70));
+        assert!(!duplicates.on_lost(0, 70), "a copy has arrived");
+        assert!(duplicates.on_lost(0, 3));
+        assert!(!duplicates.on_lost(0, 3), "the second copy");
+        assert!(duplicates.is_lost(0, 3));
+        assert!(duplicates.on_arrived(0, 3), "the third copy");
+        assert!(!duplicates.is_lost(0, 3));
     }
 }

@@ -16,8 +16,9 @@ pub(crate) struct RowCounters {
     pub due: u64,
     /// Segments that reached the `from` ends.
     pub reverse_segments: u64,
-    /// Datagrams sent and lost.
+    /// Datagrams sent.
     pub datagrams: u64,
+    /// Lost datagrams, of those with messages that were ready in the measured time.
     pub datagrams_lost: u64,
     /// Messages that arrived altered, of those that were ready in the measured time.
     pub altered: u64,

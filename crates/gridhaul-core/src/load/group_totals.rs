@@ -36,6 +36,8 @@ pub struct Transfers {
 #[derive(Debug, Clone, Default)]
 pub struct InProgress {
     periods: Vec<Period>,
+    /// The period in which messages from before the measured time are in progress within it.
+    carried_over: Option<Period>,
 }
 
 /// The time between the start of a transfer and its completion, or the end of the run.
@@ -57,10 +59,18 @@ impl InProgress {
         self.periods.push(Period { start, end });
     }
 
+    /// A message that is in progress when the measured time begins, at `start`, remains so until
+    /// `end`. Its bytes arrive in the measured time, so its period counts in the total.
+    pub fn carry_over(&mut self, start: Instant, end: Instant) {
+        let last = self.carried_over.map_or(end, |period| period.end.max(end));
+        self.carried_over = Some(Period { start, end: last });
+    }
+
     /// Time in which at least one is in progress.
     #[must_use]
     pub fn total(&self) -> Duration {
         let mut periods = self.periods.clone();
+        periods.extend(self.carried_over);
         periods.sort_unstable();
         let (mut total, mut until) = (Duration::ZERO, Instant::ZERO);
         for Period { start, end } in periods {
@@ -70,7 +80,8 @@ impl InProgress {
         total
     }
 
-    /// Time from the first start to the last end; `None` without periods.
+    /// Time from the first start to the last end; `None` without periods. Messages from before the
+    /// measured time are excluded.
     #[must_use]
     pub fn span(&self) -> Option<Duration> {
         let start = self.periods.iter().map(|period| period.start).min()?;
@@ -82,7 +93,8 @@ impl InProgress {
 /// Ratio of lost messages; `None` without messages.
 #[must_use]
 pub fn message_loss(lost: u64, of: u64) -> Option<f64> {
-    // Limited to 1: a datagram lost within the measured time may have been sent before it.
+    // Limited to 1: the emulator counts the losses within the measured time, also of datagrams that
+    // were sent before it.
     (of > 0).then(|| (lost as f64 / of as f64).min(1.0))
 }
 
@@ -322,6 +334,17 @@ mod tests {
             (Metric::TransfersUnfinished, 1.0),
         ];
         assert_eq!(metrics_of(&none), expected);
+    }
+
+    #[test]
+    fn messages_from_before_the_measured_time_lengthen_the_total_only() {
+        let mut in_progress = InProgress::default();
+        in_progress.carry_over(at(10), at(12));
+        in_progress.carry_over(at(10), at(11));
+        assert_eq!((in_progress.total(), in_progress.span()), (Duration::from_secs(2), None));
+        in_progress.add(at(11), at(15));
+        assert_eq!(in_progress.total(), Duration::from_secs(5));
+        assert_eq!(in_progress.span(), Some(Duration::from_secs(4)));
     }
 
     #[test]

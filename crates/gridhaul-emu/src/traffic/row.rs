@@ -147,16 +147,25 @@ impl RowTraffic {
         undelivered: impl Iterator<Item = Instant>,
         end: Instant,
     ) -> u64 {
-        let measured = self.warmup..end;
         let mut count = 0;
-        for ready in undelivered.filter(|ready| measured.contains(ready)) {
-            self.waiting.add(end.since(ready));
-            if let Some(in_progress) = &mut self.in_progress {
-                in_progress.add(ready, end);
+        for ready in undelivered.filter(|ready| *ready < end) {
+            self.note_in_progress(ready, end);
+            if ready >= self.warmup {
+                self.waiting.add(end.since(ready));
+                count += 1;
             }
-            count += 1;
         }
         count
+    }
+
+    /// A message was in progress from the time when it was ready until `end`.
+    fn note_in_progress(&mut self, ready: Instant, end: Instant) {
+        let Some(in_progress) = &mut self.in_progress else { return };
+        if ready >= self.warmup {
+            in_progress.add(ready, end);
+        } else if end > self.warmup {
+            in_progress.carry_over(self.warmup, end);
+        }
     }
 }
 
@@ -179,10 +188,8 @@ impl Observer for RowTraffic {
         }
         if ready >= self.warmup {
             self.delays.record(delay);
-            if let Some(in_progress) = &mut self.in_progress {
-                in_progress.add(ready, ready + delay);
-            }
         }
+        self.note_in_progress(ready, ready + delay);
         if let Some(deadline_counter) = &mut self.deadline_counter {
             deadline_counter.on_delivered(ready, delay);
         }

@@ -20,6 +20,7 @@ use gridhaul_scenario::scenario::Load;
 
 use crate::audit::AggregatorAudit;
 use crate::end_id::EndId;
+use crate::flow::Flow;
 use crate::waiting_message::WaitingMessage;
 
 pub(crate) use events::Context;
@@ -96,6 +97,14 @@ impl Aggregators {
     #[inline]
     pub(crate) fn upstream_after(&self, flow: u32) -> Option<u32> {
         self.forwarded_by.get(flow as usize).copied().filter(|&index| index != NO_UPSTREAM)
+    }
+
+    /// Whether the connection of a flow failed to open, or an upstream connection that would
+    /// forward its data.
+    pub(crate) fn has_failed_to_open(&self, flows: &[Flow], flow: u32) -> bool {
+        let upstream = |&flow: &u32| Some(self.first_flow + self.upstream_after(flow)?);
+        std::iter::successors(Some(flow), upstream)
+            .any(|flow| flows[flow as usize].has_failed_to_open())
     }
 
     /// Whether a segment to this end carries data that an aggregator must admit.

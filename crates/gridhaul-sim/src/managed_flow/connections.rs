@@ -66,6 +66,15 @@ impl LiveConnection {
             || !matches!(self.ends[1].state(), State::Listen | State::SynReceived | State::Closed)
     }
 
+    /// Whether a segment to the server completes a handshake. A server with data of Fast Open has
+    /// established the connection before.
+    pub(super) fn would_establish_server(&self, segment: &Segment) -> bool {
+        self.ends[1].state() == State::SynReceived
+            && self.accepted_at == Instant::NEVER
+            && !segment.flags.has(Flags::SYN)
+            && !segment.flags.has(Flags::RST)
+    }
+
     /// Whether no further segment of the connection is of interest. A SYN of an attempt that the
     /// device has given up may still arrive.
     pub(super) fn has_ended(&self) -> bool {

@@ -102,6 +102,14 @@ impl ManagedFlow {
         if opens && row.drops_syn(now) {
             return;
         }
+        // Linux, `tcp_v4_syn_recv_sock`: while the queue is full, the acknowledgement that would
+        // complete a handshake is dropped. The server retransmits SYN-ACK, and the device answers.
+        if side == FlowEnd::To as usize
+            && live.would_establish_server(segment)
+            && row.is_accept_queue_full(now)
+        {
+            return;
+        }
         live.ends[side].handle_segment(now, segment);
         if live.accepted_at == Instant::NEVER && live.is_established_at_server() {
             live.accepted_at = row.accept(now);

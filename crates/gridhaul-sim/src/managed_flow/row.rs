@@ -32,11 +32,16 @@ impl RowConnections {
 
     /// Whether the server drops a SYN that has arrived, which is counted.
     pub(super) fn drops_syn(&mut self, now: Instant) -> bool {
-        let is_full = self.accept.as_ref().is_some_and(|queue| queue.is_full(now));
+        let is_full = self.is_accept_queue_full(now);
         if is_full {
             self.counters.on_dropped_by_server();
         }
         is_full
+    }
+
+    /// Whether the server establishes no further connection.
+    pub(super) fn is_accept_queue_full(&self, now: Instant) -> bool {
+        self.accept.as_ref().is_some_and(|queue| queue.is_full(now))
     }
 
     /// A connection is established at the server. Returns when its application accepts it.

@@ -17,12 +17,13 @@ pub(super) fn metrics(
     let (mut goodputs, mut shares, mut delays) =
         (Values::default(), Values::default(), Values::default());
     let counters = &state.counters.members;
+    let secs = state.goodput_secs(row, span);
     for (index, flow) in state.flows.iter().enumerate() {
         if flow.row as usize != row {
             continue;
         }
         let mut member = Members::default();
-        member.add_flow(state, before, index, span.as_secs_f64());
+        member.add_flow(state, before, index, secs);
         let mut own = Metrics::new();
         member.deliveries(&mut own);
         let goodput = own.iter().find(|(metric, _)| *metric == Metric::Goodput);

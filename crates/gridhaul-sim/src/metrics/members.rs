@@ -17,11 +17,11 @@ pub(super) fn rows(
     let senders = counters.senders(state.flows);
     let senders = senders.iter().zip(&before.members).map(|(now, then)| now.since(then));
     let senders: Vec<_> = senders.collect();
-    let member = |index: usize| {
+    let member = |index: usize, secs: f64| {
         let flow = &state.flows[index];
         let mut metrics = Metrics::new();
         let mut own = Members::default();
-        own.add_flow(state, before, index, span.as_secs_f64());
+        own.add_flow(state, before, index, secs);
         own.deliveries(&mut metrics);
         if flow.is_tcp() {
             senders[index].metrics(&mut metrics);
@@ -37,12 +37,13 @@ pub(super) fn rows(
         }
         metrics
     };
-    let row = |&row: &u32| RunMembers {
-        flow: layout.flows[row as usize].0.clone(),
-        members: (0..state.flows.len())
-            .filter(|&index| state.flows[index].row == row)
-            .map(member)
-            .collect(),
+    let row = |&row: &u32| {
+        let secs = state.goodput_secs(row as usize, span);
+        let own = (0..state.flows.len()).filter(|&index| state.flows[index].row == row);
+        RunMembers {
+            flow: layout.flows[row as usize].0.clone(),
+            members: own.map(|index| member(index, secs)).collect(),
+        }
     };
     counters.rows.iter().map(row).collect()
 }

@@ -89,17 +89,28 @@ impl RunState<'_> {
         self.counters.measured.end
     }
 
-    /// Time in which messages of a row of `burst` loads are in progress; `None` for other rows, and
-    /// if no message was due.
+    /// Time in which messages of a row of `burst` loads are in progress, including those from
+    /// before the measured time, whose bytes also arrive in it; `None` for other rows, and if no
+    /// message was.
     fn in_progress(&self, row: usize) -> Option<Duration> {
         let mut in_progress = self.counters.in_progress[row].clone()?;
         let own = self.flows.iter().filter(|flow| flow.row as usize == row);
         let written = own.flat_map(|flow| undelivered::written(flow, *self));
         let forwarded = undelivered::forwarded(row as u32, *self).map(|(ready, _)| ready);
+        let start = self.counters.measured.start;
         for ready in written.chain(forwarded) {
-            in_progress.add(ready, self.end());
+            if ready < start {
+                in_progress.carry_over(start, self.end());
+            } else {
+                in_progress.add(ready, self.end());
+            }
         }
         Some(in_progress.total()).filter(|total| !total.is_zero())
+    }
+
+    /// Time base of the goodputs of a row and of its members, in a measured time of `span`.
+    fn goodput_secs(&self, row: usize, span: Duration) -> f64 {
+        self.in_progress(row).unwrap_or(span).as_secs_f64()
     }
 
     /// Adds the columns of acknowledged messages, with their loss. Returns whether the row has any.
@@ -277,9 +288,7 @@ fn flow_row(
         } else if members.tcp {
             (members.undelivered.unsent, totals.due)
         } else {
-            // A duplicate of a datagram lost in the warm-up may have arrived since.
-            let lost = totals.datagrams_lost.saturating_sub(earlier.datagrams_lost);
-            (lost, totals.datagrams - earlier.datagrams)
+            (totals.datagrams_lost, totals.due)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         let completed = state.counters.in_progress[row].as_ref();
@@ -300,12 +309,11 @@ impl Members {
     /// publications that the row forwards.
     fn add_undelivered(&mut self, state: RunState<'_>, row: usize) {
         let publications = state.counters.publications_of(row);
-        let is_own = |flow: &&Flow| {
-            let of = flow.row as usize;
-            of == row || Some(of) == publications
-        };
-        for flow in state.flows.iter().filter(is_own) {
-            self.undelivered.add(flow, state);
+        for (index, flow) in state.flows.iter().enumerate() {
+            let sender = flow.row as usize;
+            if sender == row || Some(sender) == publications {
+                self.undelivered.add(index, state);
+            }
         }
         self.undelivered.add_forwarded(row as u32, state);
     }
@@ -318,7 +326,7 @@ impl Members {
         row: usize,
         span: Duration,
     ) {
-        let secs = state.in_progress(row).unwrap_or(span).as_secs_f64();
+        let secs = state.goodput_secs(row, span);
         for (index, flow) in state.flows.iter().enumerate() {
             if flow.row as usize == row {
                 self.add_flow(state, before, index, secs);

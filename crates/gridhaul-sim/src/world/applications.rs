@@ -40,8 +40,8 @@ impl World {
             return;
         }
         // A message counts once, also where a link has duplicated its datagram.
-        if self.counters.is_first_copy(row, datagram.number) {
-            let Datagram { ready, number, is_altered, .. } = datagram;
+        let Datagram { ready, number, is_altered, .. } = datagram;
+        if self.counters.is_first_copy(row, number, ready) {
             self.external.on_datagram_ended(now, row, number, MessageFate::delivered(is_altered));
             self.on_message(now, &ArrivedMessage { row, flow: packet.flow(), ready, is_altered });
         }

@@ -7,7 +7,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::World;
 use crate::external_messages::MessageFate;
-use crate::flow::{Ends, Flow};
+use crate::flow::Ends;
 use crate::packet::{Body, Packet};
 use crate::recorder::Recorder;
 
@@ -38,7 +38,7 @@ impl World {
         };
         match &packet.body {
             Body::Datagram(datagram) => {
-                self.counters.on_datagram_lost(flow.row, datagram.number);
+                self.counters.on_datagram_lost(flow.row, datagram.number, datagram.ready);
                 let (row, fate) = (flow.row, MessageFate::Lost(reason));
                 self.external.on_datagram_ended(now, row, datagram.number, fate);
                 if let Some(recorder) = &mut self.recorder {
@@ -82,7 +82,7 @@ impl World {
         recorder.retain_losses(|row, number| self.counters.is_missing(row, number));
         for (number, flow) in (0..).zip(&self.flows) {
             let Some(app) = &flow.app else { continue };
-            let reason = reason_of_undelivered(flow);
+            let reason = self.reason_of_undelivered(number);
             for ready in app.undelivered(&self.in_flight).chain(flow.unconfirmed()) {
                 let (row, member) = (flow.row, recorder.member(flow.row, number));
                 let message = LostMessage { ready, flow: row, member, lost: None, reason };
@@ -91,7 +91,7 @@ impl World {
         }
         let first = self.aggregators.first_flow as usize;
         for (index, connection) in self.aggregators.connections.iter().enumerate() {
-            let reason = reason_of_undelivered(&self.flows[first + index]);
+            let reason = self.reason_of_undelivered((first + index) as u32);
             for message in &connection.messages {
                 // The chunks of a byte stream are no messages.
                 if message.ready != Instant::NEVER {
@@ -104,17 +104,19 @@ impl World {
         }
         Some(recorder)
     }
-}
 
-/// Why a message of a connection has not arrived at the end of the run.
-fn reason_of_undelivered(flow: &Flow) -> LossReason {
-    let Ends::Tcp([client, _]) = &flow.ends else { return LossReason::Unfinished };
-    if flow.has_failed_to_open() {
-        LossReason::ConnectionFailed
-    } else if client.state() == State::Closed && client.receiver().next() > 0 {
-        LossReason::ConnectionClosed
-    } else {
-        LossReason::Unfinished
+    /// Why a message of the connection of a flow has not arrived at the end of the run.
+    fn reason_of_undelivered(&self, flow: u32) -> LossReason {
+        let Ends::Tcp([client, _]) = &self.flows[flow as usize].ends else {
+            return LossReason::Unfinished;
+        };
+        if self.aggregators.has_failed_to_open(&self.flows, flow) {
+            LossReason::ConnectionFailed
+        } else if client.state() == State::Closed && client.receiver().next() > 0 {
+            LossReason::ConnectionClosed
+        } else {
+            LossReason::Unfinished
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::LossCause;
 use gridhaul_core::load::InFlightMessages;
-use gridhaul_core::tcp::{Connection, Flags, PendingSegment, Segment, State};
+use gridhaul_core::tcp::{Connection, Flags, PendingSegment, Segment, Sender, State};
 use gridhaul_scenario::units::Instant;
 
 use super::World;
@@ -69,6 +69,7 @@ impl World {
                         connection.handle_link_report(sent.seq, sent.len, now, event);
                     }
                 }
+                note_cwnd(now, (flow.row, &mut flow.cwnd), connection, &mut self.counters);
             }
             if sent.is_last(connection) || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
@@ -122,6 +123,7 @@ pub(super) fn transmit_one(
         let data = sent.len > 0 && side == 0;
         if data {
             sent.count(flow.row, end, counters);
+            note_cwnd(now, (flow.row, &mut flow.cwnd), connection, counters);
         }
         if !(sent.is_last(connection) || data && connection.has_filled_window()) {
             return true;
@@ -129,6 +131,19 @@ pub(super) fn transmit_one(
     }
     net.events.schedule_end(end, connection.next_deadline(), || true);
     false
+}
+
+/// Notes the congestion window after data was sent: the sender reduces it then if the connection
+/// was idle, or the window not used.
+#[inline(always)]
+fn note_cwnd(
+    now: Instant,
+    (row, known): (u32, &mut u32),
+    connection: &Connection,
+    counters: &mut RunCounters,
+) {
+    let cwnd = connection.sender().map_or(0, Sender::cwnd);
+    counters.rows[row as usize].note_cwnd(now, known, cwnd);
 }
 
 /// Sends a segment of an end over the route that begins at `next`. `observe` gets the segment

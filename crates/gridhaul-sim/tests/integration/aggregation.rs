@@ -1,7 +1,7 @@
 //! Aggregators in the simulator: delays computed by hand, full buffers, chains, and the effect of
 //! aggregation on loss.
 
-use gridhaul_scenario::answer::{Metric, Point};
+use gridhaul_scenario::answer::{ColumnData, Metric, Point};
 use gridhaul_scenario::backend::RunError;
 
 use crate::support::{self, try_run as answer};
@@ -393,4 +393,28 @@ fn maxima_are_those_of_the_measured_time() {
     let split = point("proxy.mode = 'split'");
     assert_eq!(value(&split, "f", Metric::BytesAtRiskMax), 0.0);
     assert_eq!(value(&split, "g", Metric::BytesAtRiskMax), 100.0);
+}
+
+#[test]
+fn messages_behind_an_upstream_connection_that_fails_to_open_are_lost() {
+    let text = "title = 'no upstream'\nduration = '300 s'\nwarmup = '10 s'\n\
+                record.interval = '100 s'\n\
+                [node]\nm = { count = 2 }\nh = {}\nc.aggregator.buffer = '5 messages'\n\
+                [link.a]\nfrom = 'm'\nto = 'c'\nboth = { rate = '1 Mbit/s', delay = '10 ms' }\n\
+                [link.w]\nfrom = 'c'\nto = 'h'\nboth = { rate = '1 Mbit/s', delay = '10 ms', \
+                outage = [{ start = '0 s', length = '200 s' }] }\n\
+                [flow.r]\nfrom = 'm'\nto = 'h'\n\
+                load.periodic = { size = '100 B', every = '20 s', synchronised = true }\n";
+    let answer = support::run(text);
+    let point = &answer.points[0];
+    // Those in the buffer of the aggregator, and those that wait for the buffer.
+    assert_eq!(value(point, "r", Metric::MessagesDue), 28.0);
+    assert_eq!(value(point, "r", Metric::MessageLoss), 1.0);
+    let losses = answer.series.iter().find(|series| series.name == "losses").expect("losses");
+    let reason = losses.columns.iter().position(|column| column.name == "reason").unwrap();
+    let ColumnData::Text { words, rows } = losses.values(reason, 0..losses.row_count()).unwrap()
+    else {
+        panic!("{:?}", losses.columns)
+    };
+    assert!(rows.len() >= 28 && rows.iter().all(|row| words[*row as usize] == "connection_failed"));
 }

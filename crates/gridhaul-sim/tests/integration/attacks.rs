@@ -133,6 +133,18 @@ fn a_response_is_altered_with_its_request() {
 }
 
 #[test]
+fn a_flood_reaches_each_member_of_a_group_at_its_rate() {
+    let text = "title = 'flood'\nduration = '10 s'\n[node]\nm.count = 3\nbot = {}\nh = {}\n\
+                [link.a]\nfrom = 'm'\nto = 'h'\nboth.rate = '1 Mbit/s'\n\
+                [link.b]\nfrom = 'bot'\nto = 'h'\nboth.rate = '1 Mbit/s'\n\
+                [flow.d]\nfrom = 'h'\nto = 'm'\nload.periodic = { size = '97 B', every = '1 s' }\n\
+                [attack.f]\nstart = '2 s'\nlength = '5 s'\n\
+                action.flood = { from = 'bot', to = 'm', rate = '30 kbit/s', size = '125 B' }\n";
+    // 30 datagrams each second for 5 s, to each of three.
+    assert_eq!(flow(&run(text), "f", Metric::MessagesDue), Some(450.0));
+}
+
+#[test]
 fn a_flood_takes_the_place_of_other_packets_in_the_queue() {
     let flow_keys = "[flow.up]\nfrom = 'a'\nto = 'b'\ntransport = 'datagram'\n\
                      start_spread = '0 s'\n\

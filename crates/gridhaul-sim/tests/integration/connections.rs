@@ -126,6 +126,26 @@ fn the_accept_rate_of_the_server_decides_when_the_last_device_is_served() {
     assert!(dropped > 50.0, "{dropped}");
 }
 
+/// The SYN of all devices arrive before the first handshake is complete.
+#[test]
+fn a_full_backlog_delays_handshakes_that_have_begun() {
+    let last = |backlog: u32| {
+        let keys = format!(
+            "load.burst = {{ size = '100 B', at = '0 s' }}\n\
+             accept = {{ per_second = 10, backlog = {backlog} }}"
+        );
+        let point = answer(20, "300 s", &keys);
+        assert_eq!(value(&point.flows[0], Metric::Messages), 20.0);
+        value(&point.flows[0], Metric::LastCompletion)
+    };
+    // One is accepted at once, and 19 within 1.9 s.
+    let waiting = last(20);
+    assert!((1.9..2.1).contains(&waiting), "{waiting}");
+    // Two wait; the others are established by retransmissions, when the server has a place.
+    let refused = last(1);
+    assert!(refused > 2.5, "{refused}");
+}
+
 /// The server accepts the last of 100 devices after 10 s, and devices give an attempt up after 2 s.
 #[test]
 fn devices_give_up_and_repeat_their_attempts() {

@@ -81,3 +81,43 @@ fn packets_held_back_by_more_than_a_round_trip_do_not_slow_linux_down() {
     let goodput = support::flow_metric(&support::run(&text), Metric::Goodput).unwrap();
     assert!(goodput > 1.8e6, "{goodput}");
 }
+
+/// An event of 200 meters each 30 s at a link of 100 kbit/s; the warm-up ends half a second after
+/// the first event, whose messages need 2 s.
+fn cut_burst(flow: &str, link: &str) -> String {
+    format!(
+        "title = 'a burst that the warm-up cuts'\nduration = '60 s'\nwarmup = '10500 ms'\n\
+         [node]\nm = {{ count = 200 }}\nh = {{}}\n\
+         [link.c]\nfrom = 'm'\nto = 'h'\nshared = true\n\
+         both = {{ rate = '100 kbit/s', delay = '20 ms', queue = 'unlimited'{link} }}\n\
+         [flow.g]\nfrom = 'm'\nto = 'h'\n{flow}\n\
+         load.burst = {{ size = '97 B', at = '10 s', every = '30 s' }}\n"
+    )
+}
+
+#[test]
+fn a_burst_that_the_warm_up_cuts_has_at_most_the_goodput_of_the_link() {
+    let of_transport = |flow: &str| {
+        let answer = support::run(&cut_burst(flow, ""));
+        let metric = |metric| support::flow_metric(&answer, metric).unwrap();
+        (metric(Metric::Goodput), metric(Metric::LastCompletion))
+    };
+    // A datagram takes 10 ms: 152 from 10.5 s to 12.02 s, and 200 from 40 s to 42.02 s.
+    let (goodput, last) = of_transport("transport = 'datagram'");
+    assert!((goodput / (352.0 * 97.0 * 8.0 / 3.54) - 1.0).abs() < 0.01, "{goodput}");
+    // The time of the last completion is that of the second event.
+    assert!((last - 2.02).abs() < 1e-6, "{last}");
+    let (goodput, _) = of_transport("");
+    assert!((20e3..77.6e3).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn lost_datagrams_are_those_of_messages_after_the_warm_up() {
+    for link in [", loss.bernoulli = '60 %'", ", loss.bernoulli = '60 %', duplicate = '50 %'"] {
+        let answer = support::run(&cut_burst("transport = 'datagram'", link));
+        let metric = |metric| support::flow_metric(&answer, metric).unwrap();
+        let arrived = metric(Metric::Messages) / metric(Metric::MessagesDue);
+        assert!((0.3..0.6).contains(&arrived), "{arrived}");
+        assert!((metric(Metric::MessageLoss) - (1.0 - arrived)).abs() < 1e-9, "{link}");
+    }
+}

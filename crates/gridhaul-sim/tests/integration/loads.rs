@@ -34,6 +34,19 @@ fn pair(meters: u32, stack: &str, load: &str) -> String {
     two_nodes("duration = \"44 s\"\nwarmup = \"4 s\"", link, &rest)
 }
 
+#[test]
+fn the_mean_window_is_reduced_when_an_idle_connection_restarts() {
+    let rest = "[stack.s]\nprofile = 'ns2'\ncongestion_control = 'reno'\nmss = '200 B'\n\
+                handshake = false\ndelayed_ack = '0 s'\ninitial_window = '1 segments'\n\
+                [flow.r]\nfrom = 'a'\nto = 'b'\nstack = 's'\n\
+                load.periodic = { size = '200 B', every = '10 s', synchronised = true }";
+    let link = "rate = '1 Gbit/s', delay = '1200 ms'";
+    let answer = run(&two_nodes("duration = '100 s'", link, rest)).unwrap();
+    // 200 B for the round trip of 2.4 s after each message, 400 B for the other 7.6 s.
+    let mean = metric(&answer, Metric::CwndMean);
+    assert!((mean - 352.0).abs() < 0.01, "{mean}");
+}
+
 const GREEDY: &str =
     r#"on_off = { on = "100 ms", off = "900 ms", size = "200 B", spread = "fixed" }"#;
 

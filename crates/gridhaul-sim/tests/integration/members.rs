@@ -58,3 +58,19 @@ fn counters_of_members_begin_with_the_measured_time() {
     }
     assert!(mean(&answer, "reading", Metric::Timeouts) > 0.0);
 }
+
+#[test]
+fn members_of_a_burst_have_the_time_base_of_their_row() {
+    let answer = run("title = 'burst'\nduration = '100 s'\n\
+        record = { members = ['gasp'], distribution = ['gasp'] }\n\
+        [node]\nmeter = { count = 4 }\nhead = {}\n\
+        [link.line]\nfrom = 'meter'\nto = 'head'\nshared = true\n\
+        both = { rate = '100 kbit/s', delay = '20 ms' }\n\
+        [flow.gasp]\nfrom = 'meter'\nto = 'head'\ntransport = 'datagram'\n\
+        load.burst = { size = '97 B', at = '10 s' }\n");
+    // Four times 97 B in 60 ms.
+    let row = mean(&answer, "gasp", Metric::Goodput);
+    close(row, 4.0 * 97.0 * 8.0 / 0.06, 1e-9);
+    assert_eq!(sorted(&answer, Metric::Goodput), [row / 4.0; 4]);
+    close(mean(&answer, "gasp", Metric::MemberGoodputMin), row / 4.0, 1e-9);
+}

@@ -24,8 +24,9 @@ impl AcceptQueue {
         Self { interval, burst, backlog, accepted_until }
     }
 
-    /// Whether a SYN is dropped: more connections wait than the backlog permits (Linux,
-    /// `sk_acceptq_is_full`: the queue is full if its length exceeds the backlog).
+    /// Whether SYN and the acknowledgements that complete handshakes are dropped: more connections
+    /// wait than the backlog permits (Linux, `sk_acceptq_is_full`: the queue is full if its length
+    /// exceeds the backlog).
     #[must_use]
     pub fn is_full(&self, now: Instant) -> bool {
         self.waiting(now) > self.backlog
