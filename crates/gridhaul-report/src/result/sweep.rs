@@ -166,7 +166,8 @@ fn runner_up(
     is_equivalent.then(|| format!("; {name} does not differ significantly from the best"))
 }
 
-/// The clause on the values of the other keys that are best at most values of the first key.
+/// The clause on the values of the other keys that are significantly best at most values of the
+/// first key.
 fn winner(
     points: &[Point],
     first: &str,
@@ -187,11 +188,21 @@ fn winner(
     }
     let mut best_counts: IndexMap<String, usize> = IndexMap::new();
     for at_column in columns.values() {
-        let name = rest_of(ends(at_column, measure)?.1.0);
-        *best_counts.entry(name).or_default() += 1;
+        let (_, best) = ends(at_column, measure)?;
+        let others: Vec<_> = at_column.iter().filter(|other| other.0 != best.0).copied().collect();
+        let second = ends(&others, measure).map(|(_, second)| second);
+        if second.is_none_or(|second| is_significant(&best.1, &second.1)) {
+            *best_counts.entry(rest_of(best.0)).or_default() += 1;
+        }
     }
-    let (name, count) = best_counts.iter().max_by_key(|(_, count)| **count)?;
     let all = columns.len();
+    let label = parameter_label::label(first);
+    let Some((name, count)) = best_counts.iter().max_by_key(|(_, count)| **count) else {
+        return Some(format!(
+            "no significant difference between the best and the second best at any value of the \
+             {label}"
+        ));
+    };
     let places = if *count == all { format!("all {all}") } else { format!("{count} of {all}") };
-    Some(format!("{name} is best at {places} values of the {}", parameter_label::label(first)))
+    Some(format!("{name} is best at {places} values of the {label}"))
 }

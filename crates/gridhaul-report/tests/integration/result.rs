@@ -160,6 +160,28 @@ fn sweeps() {
     insta::assert_snapshot!(text);
 }
 
+/// At each loss, the two algorithms are compared with these half widths.
+fn algorithms(half: f64) -> String {
+    let at = |loss: &str, algorithm: &str, goodput: f64| {
+        let mut point = numbers(LOSS, &[(loss, goodput, goodput * half)]).remove(0);
+        point.parameters.insert("stack.x.congestion".to_owned(), algorithm.to_owned());
+        point
+    };
+    let pairs = [("0.1 %", 1e6), ("1 %", 4e5), ("10 %", 1e5)];
+    let points = pairs.map(|(loss, mean)| [at(loss, "reno", mean), at(loss, "cubic", mean * 1.05)]);
+    sentences_of("", &[("sim", &sim(points.concat()))])
+}
+
+#[test]
+fn the_best_at_all_values_is_significantly_better() {
+    let found = algorithms(0.01);
+    assert!(found.contains("; cubic is best at all 3 values of the loss"), "{found}");
+    let found = algorithms(0.2);
+    let expected = "; no significant difference between the best and the second best at any value \
+                    of the loss";
+    assert!(found.contains(expected), "{found}");
+}
+
 #[test]
 fn several_answers() {
     let mut text = String::new();

@@ -88,8 +88,8 @@ metrics! {
          per time in which at least one transfer of the row is in progress, from its start (also \
          during the warm-up) to its completion or the end of the run; the goodput of a single \
          finished transfer is its size divided by its completion time. `burst`: in the same way, \
-         per time in which at least one message is due and has not arrived. `request_response` and \
-         `exchange`: payload of both ends.";
+         per time in which at least one message is due and has not arrived, also of members. \
+         `request_response` and `exchange`: payload of both ends.";
     Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
         "Packets that arrived at the receiver, including headers, per measured time: data, \
          retransmissions, SYN, FIN and acknowledgements.";
@@ -186,9 +186,10 @@ metrics! {
         "98th percentile of the handshake time over all connections that opened or failed; null if \
          more than 2 % failed. Rounded up like `delay_p98_s`.";
     ConnectTimeMean "connect_time_mean_s" "time to connect, mean" "s" Flow
-        "Time from the start of a connection attempt until the device can send its message, with \
-         the handshakes of TCP and TLS; mean over the attempts that succeeded. Only flows with \
-         `connection`, `tls`, `reconnect` or `accept` have this column and the next six.";
+        "Time from the start of a connection attempt until the handshakes of TCP and TLS are \
+         complete at the device, which with `fast_open` or `early_data` may have sent its message \
+         before; mean over the attempts that succeeded. Only flows with `connection`, `tls`, \
+         `reconnect` or `accept` have this column and the next six.";
     ConnectTimeP98 "connect_time_p98_s" "98th percentile of time to connect" "s" Flow
         "98th percentile of the time to connect over the attempts that succeeded. Rounded up like \
          `delay_p98_s`.";

@@ -16,6 +16,7 @@ mod rows_schema;
 mod series;
 mod stopping_rule;
 mod unopened_connections;
+mod warning_counts;
 
 use std::mem;
 

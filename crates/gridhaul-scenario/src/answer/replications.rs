@@ -6,12 +6,13 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::stopping_rule::ExaminedIntervals;
+use super::warning_counts::WarningCounts;
 use super::{
     Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, EventLog, MemberRows,
     Metric, Point, Row, Scope, Series, StoppingRule, Warning,
 };
 use crate::run_error::RunError;
-use crate::scenario::{Flow, Scenario, ScenarioPoint};
+use crate::scenario::{Flow, Load, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
 pub type Metrics = Vec<(Metric, f64)>;
@@ -130,6 +131,7 @@ impl Answer {
         }
         let rule = StoppingRule::of(scenario);
         let mut intervals = ExaminedIntervals::new(rule);
+        let mut warnings = WarningCounts::default();
         let mut finished = Vec::with_capacity(points.len());
         for (index, (point, mut runs)) in points.iter().zip(runs_of_points).enumerate() {
             let mut all: Vec<RunRows> =
@@ -148,13 +150,12 @@ impl Answer {
             if let Some(recorded) = runs.get_mut(replication as usize) {
                 answer.add_recordings(points.len() > 1, replication, recorded);
             }
-            for run in &mut runs {
-                answer.warnings.append(&mut run.warnings);
-            }
+            warnings.take(&mut runs);
             let disturbed = runs.iter().filter(|run| run.disturbed).count() as u32;
             let point = Point::of_runs(point, &rows(index)?, &all, time);
             answer.points.push(Point { disturbed, ..point });
         }
+        answer.warnings.extend(warnings.into_warnings());
         answer.warnings.extend(intervals.warning());
         answer.warn_of_failed_connections(scenario);
         answer.warnings.sort();
@@ -230,7 +231,11 @@ fn deadline_checks(scenario: &Scenario, flows: &[Row]) -> Vec<DeadlineCheck> {
     let limited = scenario.flow.iter().zip(flows);
     let check = |((name, flow), row): ((&String, &Flow), &Row)| {
         let deadline = flow.effective_deadline()?;
-        Some(DeadlineCheck::of_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
+        let in_time = row.mean(Metric::DeadlineMet);
+        Some(match flow.load {
+            Load::Transfer(_) => DeadlineCheck::of_transfers(name, deadline, in_time),
+            _ => DeadlineCheck::of_deadline(name, deadline, in_time),
+        })
     };
     limited.filter_map(check).collect()
 }

@@ -116,9 +116,9 @@ pub enum AlteredChecksum {
 pub struct FloodAttack {
     /// The attacking node; each member of a group sends at `rate`.
     pub from: String,
-    /// The attacked node.
+    /// The attacked node. A single attacker of a group sends at `rate` to each member.
     pub to: String,
-    /// Rate of each attacking node, headers included.
+    /// Rate of the datagrams between an attacking and an attacked node, headers included.
     pub rate: BitRate,
     /// Size of a datagram, IP and UDP headers included.
     #[serde(default = "flood_size")]

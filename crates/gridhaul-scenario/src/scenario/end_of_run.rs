@@ -1,11 +1,12 @@
-//! Crashes, outages, handovers, changes of rates and attacks that start after the end of the run.
+//! Crashes, outages, handovers, changes of rates, attacks and events of `burst` loads that start
+//! after the end of the run.
 
-use super::{Link, Node, Scenario};
+use super::{Link, Load, Node, Scenario};
 use crate::units::Duration;
 
 impl Scenario {
-    /// Keys of crashes, outages, handovers, changes of rates and attacks that start at or after the
-    /// end of the run; in a sweep, those that do so at all points.
+    /// Keys of crashes, outages, handovers, changes of rates, attacks and events of `burst` loads
+    /// that start at or after the end of the run; in a sweep, those that do so at all points.
     pub(crate) fn keys_after_end(&self) -> Vec<String> {
         self.at_all_points(Self::keys_after_end_here)
     }
@@ -15,9 +16,16 @@ impl Scenario {
         let events = self.link.iter().flat_map(|(name, link)| events(name, link));
         let attacks = self.attack.iter();
         let attacks = attacks.map(|(name, attack)| (format!("attack.{name}.start"), attack.start));
-        let after_end =
-            crashes.chain(events).chain(attacks).filter(|(_, start)| *start >= self.duration);
-        after_end.map(|(key, _)| key).collect()
+        let all = crashes.chain(events).chain(attacks).chain(self.burst_events());
+        all.filter(|(_, start)| *start >= self.duration).map(|(key, _)| key).collect()
+    }
+
+    /// Key and time of the first event of each `burst` load.
+    fn burst_events(&self) -> impl Iterator<Item = (String, Duration)> {
+        self.flow.iter().filter_map(|(name, flow)| {
+            let Load::Burst(burst) = &flow.load else { return None };
+            Some((format!("flow.{name}.load.burst.at"), flow.start + burst.at))
+        })
     }
 }
 
@@ -65,6 +73,8 @@ mod tests {
              rate_change = [{{ at = '9 s', rate = '1 kbit/s' }}, \
              {{ at = '10500 ms', rate = '2 kbit/s' }}] }}\n\
              [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n\
+             [flow.gasp]\nfrom = 'a'\nto = 'b'\nstart = '6 s'\n\
+             load.burst = {{ size = '1 kB', at = '4 s' }}\n\
              [attack.now]\nstart = '9 s'\nlength = '9 s'\naction.drop.link = 'one'\n\
              [attack.late]\nstart = '10600 ms'\nlength = '1 s'\naction.drop.link = 'one'\n"
         );
@@ -78,6 +88,7 @@ mod tests {
             "link.one.both.outage[0].start",
             "link.two.reverse.rate_change[1].at",
             "attack.late.start",
+            "flow.gasp.load.burst.at",
         ];
         assert_eq!(keys(""), expected);
     }
