@@ -70,10 +70,10 @@ mod tests {
     #[test]
     fn keys_of_another_algorithm() {
         let all = "vegas_alpha = 1.0\nmedx_beta = 1.5\nhystart = true\n";
-        let of = |algorithm: &str| found(&format!("{all}{algorithm}"), "", "");
-        assert_eq!(of(""), ["stack.s.vegas_alpha", "stack.s.medx_beta"]);
+        let with = |algorithm: &str| found(&format!("{all}{algorithm}"), "", "");
+        assert_eq!(with(""), ["stack.s.vegas_alpha", "stack.s.medx_beta"]);
         let vegas = "congestion_control = 'vegas'";
-        assert_eq!(of(vegas), ["stack.s.medx_beta", "stack.s.hystart"]);
+        assert_eq!(with(vegas), ["stack.s.medx_beta", "stack.s.hystart"]);
         let fixed = "congestion_control = 'fixed'\nfixed_window = '9 segments'\n\
                      initial_window = '2 segments'\ninitial_ssthresh = '5 segments'";
         assert_eq!(found(fixed, "", ""), ["stack.s.initial_window", "stack.s.initial_ssthresh"]);
@@ -109,19 +109,19 @@ mod tests {
 
     #[test]
     fn keys_of_links() {
-        let of = |direction: &str| found("", direction, "");
+        let with = |direction: &str| found("", direction, "");
         let radio = ", radio = { standard = 'lte', transmissions = 1, round_trip = '9 ms', \
                      repetition_error = '2 %' }";
         let keys = ["round_trip", "repetition_error"];
-        assert_eq!(of(radio), keys.map(|key| format!("link.l.both.radio.{key}")));
-        assert_eq!(of(", radio = { standard = 'lte', round_trip = '9 ms' }"), [""; 0]);
-        assert_eq!(of(", load_latency.paired = '9 s'"), ["link.l.both.load_latency.paired"]);
-        assert_eq!(of(", mss_clamp = '500 B'"), [""; 0]);
+        assert_eq!(with(radio), keys.map(|key| format!("link.l.both.radio.{key}")));
+        assert_eq!(with(", radio = { standard = 'lte', round_trip = '9 ms' }"), [""; 0]);
+        assert_eq!(with(", load_latency.paired = '9 s'"), ["link.l.both.load_latency.paired"]);
+        assert_eq!(with(", mss_clamp = '500 B'"), [""; 0]);
     }
 
     #[test]
     fn keys_of_schedulers() {
-        let of = |keys: &str| found("", &format!(", {keys}"), "");
+        let with = |keys: &str| found("", &format!(", {keys}"), "");
         let scheduler = |quantum: &str, other: &str| {
             format!(
                 "scheduler = {{ {quantum}class = {{ first = {{ flows = ['f'], priority = 1, queue \
@@ -130,12 +130,12 @@ mod tests {
         };
         let key = |key: &str| format!("link.l.both.{key}");
         let quantum = scheduler("quantum = '3 kB', ", "");
-        assert_eq!(of(&quantum), [key("scheduler.quantum")]);
-        assert_eq!(of(&scheduler("", "weight = 3")), [key("scheduler.class.other.weight")]);
+        assert_eq!(with(&quantum), [key("scheduler.quantum")]);
+        assert_eq!(with(&scheduler("", "weight = 3")), [key("scheduler.class.other.weight")]);
         let limited = scheduler("", "queue = '5 packets'");
-        assert_eq!(of(&format!("queue = '7 packets', {limited}")), [key("queue")]);
-        assert_eq!(of(&format!("queue = '7 packets', {}", scheduler("", ""))), [""; 0]);
+        assert_eq!(with(&format!("queue = '7 packets', {limited}")), [key("queue")]);
+        assert_eq!(with(&format!("queue = '7 packets', {}", scheduler("", ""))), [""; 0]);
         let by_code_point = "scheduler.class = { urgent = { dscp = ['EF'] }, other = {} }";
-        assert_eq!(of(by_code_point), [key("scheduler.class.urgent")]);
+        assert_eq!(with(by_code_point), [key("scheduler.class.urgent")]);
     }
 }
