@@ -46,8 +46,7 @@ fn segments_above_the_mtu_are_refused_with_the_size_that_fits() {
         let link = |name: &str, from: &str, to: &str| {
             let mtu = if name == small { ", mtu = '1400 B'" } else { "" };
             format!(
-                "link.{name} = {{ from = '{from}', to = '{to}', both = {{ rate = '1 Mbit/s'{mtu} }} \
-                 }}\n"
+                "[link.{name}]\nfrom = '{from}'\nto = '{to}'\nboth = {{ rate = '1 Mbit/s'{mtu} }}\n"
             )
         };
         let links = link("lan", "a", "r") + &link("tunnel", "r", "s") + &link("wan", "s", "b");

@@ -231,9 +231,16 @@ fn signatures_are_those_of_a_caller() {
                        Args:\n            rows: Number.\n\n        \"\"\"\n";
     let subscript =
         "    def __getitem__(self, column: str) -> list[Cell]:\n        \"\"\"One.\"\"\"\n";
-    let long = "    def set_link(\n        self,\n        name_of_the_link: str,\n        *,\n        \
-                rate_of_the_link_in_both_directions: str | None = None,\n    ) -> None:\n        \
-                \"\"\"Change.\"\"\"\n";
+    let long = [
+        "    def set_link(",
+        "        self,",
+        "        name_of_the_link: str,",
+        "        *,",
+        "        rate_of_the_link_in_both_directions: str | None = None,",
+        "    ) -> None:",
+        "        \"\"\"Change.\"\"\"\n",
+    ]
+    .join("\n");
     for (body, heading, signature) in [
         (constructor, "Frame()", "Frame(rows: int)"),
         (subscript, "Frame[column]", "frame[column: str] -> list[Cell]"),
