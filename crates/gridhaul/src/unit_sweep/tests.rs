@@ -86,6 +86,19 @@ fn the_answer_is_that_of_a_run() {
 }
 
 #[test]
+fn points_of_the_same_scenario_have_the_same_results() {
+    let dir = tempfile::tempdir().unwrap();
+    let rates = "vary.\"link.wire.both.rate\" = [\"1 Mbit/s\", \"1000 kbit/s\"]";
+    let delays = "vary.\"link.wire.both.delay\" = [\"10 ms\", \"20 ms\", \"30 ms\"]";
+    let scenario = scenario(&SCENARIO.replace(delays, rates));
+    let sweep = sweep(&scenario, dir.path());
+    sweep.run(Shard::ALL, &Engine::default(), &NoProgress).unwrap();
+    assert_eq!(sweep.missing(Shard::ALL).unwrap(), [0; 0]);
+    let expected = crate::run(&scenario, &Engine::default(), "test", &NoProgress).unwrap();
+    assert_eq!(sweep.answer().unwrap(), expected[0]);
+}
+
+#[test]
 fn tables_do_not_depend_on_shards_order_folders_and_interruptions() {
     let dir = tempfile::tempdir().unwrap();
     let scenario = scenario(SCENARIO);

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, anyhow};
 use crc32fast::Hasher;
@@ -201,10 +202,14 @@ fn name_of(header: &Header) -> String {
     format!("{PREFIX}{point}-{replication}-{count}-{hash}{ENDING}")
 }
 
-/// Writes a file under a temporary name, and renames it when its contents are on the disk.
+/// Writes a file under a temporary name, and renames it when its contents are on the disk. Points
+/// that resolve to the same scenario have the same key, so that two threads may write files of one
+/// name at the same time: a number makes their temporary names differ.
 fn replace(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
     fs::create_dir_all(folder)?;
-    let partial = folder.join(format!(".{name}.partial-{}", std::process::id()));
+    let number = WRITES.fetch_add(1, Ordering::Relaxed);
+    let partial = folder.join(format!(".{name}.partial-{}-{number}", std::process::id()));
     let written = File::create(&partial).and_then(|mut file| {
         file.write_all(contents)?;
         file.sync_data()
@@ -214,4 +219,21 @@ fn replace(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&partial);
     }
     moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_write_files_of_one_name_at_the_same_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = || (0..100).try_for_each(|_| replace(dir.path(), "unit.jsonl", b"results"));
+        let results: Vec<io::Result<()>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(write)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+    }
 }
