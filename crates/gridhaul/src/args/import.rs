@@ -57,7 +57,7 @@ pub(crate) struct IperfArgs {
     /// Log of 'iperf3 --json'
     #[arg(value_name = "FILE")]
     pub(crate) log: PathBuf,
-    /// Rate of the link [default: median of the intervals of the test]
+    /// Rate of the link [default: what the receiver has received, with headers]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<BitRate>,
     /// Delay of each direction [default: half of the smallest round trip of the test, which

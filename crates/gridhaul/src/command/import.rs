@@ -142,7 +142,7 @@ fn finish(
     let text = imported.map_err(anyhow::Error::new)?;
     // Names of nodes and sizes are checked as those of any scenario.
     Scenario::from_toml(&text, &source.display().to_string())?;
-    let Some(out) = out else { return Ok(print(&text)?) };
+    let Some(out) = out.filter(|out| *out != Path::new("-")) else { return Ok(print(&text)?) };
     write(out, &text)?;
     say(format_args!("written: {}", out.display()));
     Ok(())

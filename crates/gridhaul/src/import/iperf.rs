@@ -61,7 +61,8 @@ pub fn import(file: File<'_>, options: &Options) -> Result<String, ImportError> 
     let headers = if is_udp { UDP_HEADERS } else { HEADERS };
     let rate = match options.rate {
         Some(rate) => Sourced { value: rate, source: "the option --rate".to_owned() },
-        None => measured_rate(&rates, size, headers).ok_or_else(|| missing("intervals"))?,
+        None => measured_rate(&root, &rates, size, headers)
+            .ok_or_else(|| missing("end.sum_received"))?,
     };
     let delay = match options.delay {
         Some(delay) => Sourced { value: delay, source: "the option --delay".to_owned() },
@@ -130,15 +131,37 @@ fn intervals(root: &Value) -> Vec<f64> {
     rates
 }
 
-fn measured_rate(rates: &[f64], size: f64, headers: f64) -> Option<Sourced<BitRate>> {
+/// The rate on the link, from that of the payload: the median of the receiver's intervals, or the
+/// receiver's total in the log of the sender. The intervals of a sender count what it has written
+/// to its socket buffer, in steps of about a buffer, so that their median is a multiple of a step;
+/// they are used only if the log has no total of the receiver.
+fn measured_rate(root: &Value, rates: &[f64], size: f64, headers: f64) -> Option<Sourced<BitRate>> {
+    let factor = (size + headers) / size;
+    let with = format!("with {headers:.0} B of headers for each {size:.0} B");
+    let is_receiver = is_log_of_receiver(root);
+    let received = &root["end"]["sum_received"];
+    let total = received["bits_per_second"].as_f64().filter(|rate| *rate > 0.0);
+    if let Some(total) = total.filter(|_| !is_receiver || rates.is_empty()) {
+        let on_link = total * factor;
+        let source = format!(
+            "the receiver's total in {:.1} s, {with}: {on_link:.0} bit/s, without an interval (the \
+             sender's intervals count writes to its socket buffer)",
+            received["seconds"].as_f64().unwrap_or(0.0)
+        );
+        return Some(Sourced { value: rate(on_link), source });
+    }
     let upper = *rates.get(rates.len() / 2)?;
     // Of an even number, the median is in the middle of two values.
     let middle = f64::midpoint(upper, rates[(rates.len() - 1) / 2]);
-    let factor = (size + headers) / size;
     let Interval { low, high, level } = Interval::of_median(rates);
+    let end = if is_receiver {
+        "receiver"
+    } else {
+        "sender, which count writes to its socket buffer (the log has no total of the receiver)"
+    };
     let source = format!(
-        "median of {} intervals, with {headers:.0} B of headers for each {size:.0} B: {:.0}, {:.0} \
-         % interval {:.0} to {:.0} bit/s (order statistics)",
+        "median of {} intervals of the {end}, {with}: {:.0}, {:.0} % interval {:.0} to {:.0} bit/s \
+         (order statistics)",
         rates.len(),
         middle * factor,
         100.0 * level,
@@ -146,6 +169,14 @@ fn measured_rate(rates: &[f64], size: f64, headers: f64) -> Option<Sourced<BitRa
         high * factor
     );
     Some(Sourced { value: rate(middle * factor), source })
+}
+
+/// Whether the log is that of the end that receives: the server's, or in a reverse test the
+/// client's.
+fn is_log_of_receiver(root: &Value) -> bool {
+    let is_server = !root["start"]["accepted_connection"].is_null();
+    let is_reverse = root["start"]["test_start"]["reverse"].as_u64().unwrap_or(0) != 0;
+    is_server != is_reverse
 }
 
 fn measured_delay(root: &Value) -> Option<Sourced<Duration>> {

@@ -111,28 +111,46 @@ fn errors_name_file_key_and_remedy() {
 fn a_test_of_iperf3_becomes_the_link_that_it_measured() {
     let interval =
         |rate: f64| format!("{{\"sum\": {{\"bits_per_second\": {rate}, \"omitted\": false}}}}");
-    let intervals: Vec<_> = (0..10).map(|step| interval(9.3e6 + 1e4 * f64::from(step))).collect();
+    // Intervals of the sender are multiples of its socket buffer, those of the receiver the rate.
+    let intervals = |step: &dyn Fn(i32) -> f64| {
+        (0..10).map(|number| interval(step(number))).collect::<Vec<_>>().join(", ")
+    };
+    let of_sender = intervals(&|number| if number < 2 { 1.6e7 } else { 7.5e6 });
+    let of_receiver = intervals(&|number| 9.3e6 + 1e4 * f64::from(number));
     let log = format!(
         "{{\"start\": {{\"version\": \"iperf 3.12\", \"tcp_mss_default\": 1448, \"test_start\": \
          {{\"protocol\": \"TCP\", \"num_streams\": 1, \"duration\": 10, \"reverse\": 0}}}}, \
          \"intervals\": [{}], \"end\": {{\"streams\": [{{\"sender\": {{\"min_rtt\": 24000}}}}], \
-         \"sum_sent\": {{\"bytes\": 11584000, \"retransmits\": 16}}}}}}",
-        intervals.join(", ")
+         \"sum_sent\": {{\"bytes\": 11584000, \"retransmits\": 16}}, \"sum_received\": \
+         {{\"seconds\": 10.1, \"bits_per_second\": 9345000}}}}}}",
+        of_sender
     );
+    let server = log
+        .replace(&of_sender, &of_receiver)
+        .replace("\"version\"", "\"accepted_connection\": {}, \"version\"")
+        .replace("9345000", "9000000");
     let desk = Desk::new()
         .file("test.json", &log)
         .file("failed.json", "{\"error\": \"unable to connect to server\"}")
         .file("streams.json", log.replace("\"num_streams\": 1", "\"num_streams\": 4000000000"))
+        .file("server.json", &server)
+        .file("old.json", log.replace("sum_received", "none"))
         .file("udp.json", log.replace("\"TCP\"", "\"UDP\"").replace("min_rtt", "none"));
     let done = desk.run("import iperf test.json -o link.toml");
     assert_eq!(done.code, Some(0), "{done:?}");
     let text = desk.text("link.toml");
-    // The median of 10 intervals, 9.345 Mbit/s, with 52 B of headers for each 1,448 B; 12 ms; 16 of
-    // 8,016 segments.
+    // The receiver's 9.345 Mbit/s, with 52 B of headers for each 1,448 B; 12 ms; 16 of 8,016
+    // segments.
     for line in ["rate = \"9680.594 kbit/s\"", "delay = \"12 ms\"", "bernoulli = \"0.1996 %\""] {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert_eq!(desk.run("run link.toml --csv -q").code, Some(0));
+    // The median of the receiver's intervals does not contain the beginning of the test; without
+    // the receiver's total, the intervals of the sender are all that there is: 7.769 Mbit/s.
+    let server = desk.run("import iperf server.json -o -").out;
+    assert!(server.contains("rate = \"9680.594 kbit/s\""), "{server}");
+    let old = desk.run("import iperf old.json").out;
+    assert!(old.contains("rate = \"7769.337 kbit/s\"") && old.contains("writes"), "{old}");
     let failed = desk.run("import iperf failed.json");
     assert!(failed.code == Some(2) && failed.err.contains("unable to connect"), "{failed:?}");
     let streams = desk.run("import iperf streams.json");
