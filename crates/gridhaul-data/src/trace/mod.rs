@@ -21,7 +21,7 @@ use error::RowError;
 
 pub use error::TraceError;
 pub use playback::Playback;
-pub use scenario::{check, load_scenario, open};
+pub use scenario::{check, load_file, load_scenario, open};
 
 /// A message of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

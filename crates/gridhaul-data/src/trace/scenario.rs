@@ -16,9 +16,17 @@ use crate::{link_quality, link_trace};
 /// Those of [`Scenario::load`]; otherwise all traces that cannot be read, each located at its key
 /// in the scenario file.
 pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
+    load_file(path).map(|file| file.scenario)
+}
+
+/// Reads a scenario file as [`load_scenario`] does, and keeps its text for later errors.
+///
+/// # Errors
+/// Those of [`load_scenario`].
+pub fn load_file(path: &Path) -> Result<ScenarioFile, ScenarioError> {
     let file = ScenarioFile::load(path)?;
     let diagnostics = diagnostics(&file.scenario);
-    if diagnostics.is_empty() { Ok(file.scenario) } else { Err(file.error(diagnostics)) }
+    if diagnostics.is_empty() { Ok(file) } else { Err(file.error(diagnostics)) }
 }
 
 /// Opens the traces of all flows, at all points of a sweep, and reads the first row of each, and

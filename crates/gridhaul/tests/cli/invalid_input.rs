@@ -175,6 +175,21 @@ fn foreign_folders_are_not_changed() {
     assert_eq!(desk.names("results"), ["small"]);
 }
 
+/// `external` is for sessions: the file is valid, but a run of the default backend refuses it.
+#[test]
+fn check_warns_of_what_a_run_refuses() {
+    let external =
+        format!("{SMALL}\n[flow.outside]\nfrom = \"a\"\nto = \"b\"\nload = \"external\"\n");
+    let desk = Desk::new().file("external.toml", external).file("small.toml", SMALL);
+    let done = desk.run("check external.toml");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let expected = "flow.outside.load: `gridhaul run` refuses this with backend `sim`";
+    assert!(done.err.starts_with("warning: external.toml:"), "{}", done.err);
+    assert!(done.err.contains(expected) && done.err.contains("help: a run has"), "{}", done.err);
+    assert_eq!(desk.run("run external.toml").code, Some(2));
+    assert_eq!(desk.run("check small.toml").err, "");
+}
+
 #[test]
 fn check_reports_all_files() {
     let desk = Desk::new()
