@@ -18,6 +18,7 @@ use crate::Position;
 
 pub use interval::Interval;
 
+pub(crate) use delay::DelayBasis;
 pub(crate) use first_packets::FirstPackets;
 pub(crate) use histogram::DelayHistogram;
 pub(crate) use loss_samples::{FirstTransmission, LossSamples, Retransmission};
@@ -43,7 +44,9 @@ pub struct LinkEstimate {
     /// the interval of its order statistics.
     pub rate_bit_per_s: Option<Estimate>,
     /// Propagation delay of both directions in s: the smallest round trip without transmission
-    /// times, with the interval of an end point of a distribution (Robson and Whitlock 1964).
+    /// times, with the interval of an end point of a distribution (Robson and Whitlock 1964). If
+    /// the rate is unknown, the transmission times are part of the value, and the interval begins
+    /// at the smallest delay that the times of packets of different sizes permit.
     pub round_trip_s: Option<Estimate>,
     /// Probability that a packet is lost, apart from losses of a full buffer (Wilson 1927).
     pub loss: Option<Estimate>,
@@ -90,20 +93,6 @@ impl Basis<'_> {
         self.bytes as f64 / self.packets.max(1) as f64 * 8.0 / bit_per_s
     }
 
-    /// From the point of the capture to the end that acknowledgements and echoed timestamps of its
-    /// [`Position`] do not show, and back.
-    fn other_side(&self) -> Duration {
-        let [sender, receiver] = self.sides.unwrap_or_default();
-        if self.position == Position::Receiver { receiver } else { sender }
-    }
-
-    /// Whether echoed timestamps show that the point of the capture is at the sender.
-    fn is_echo_near(&self) -> bool {
-        let echo = self.echo.times[0].map(Duration::as_secs_f64);
-        let trip = self.round_trips.base().map(Duration::as_secs_f64);
-        echo.zip(trip).is_some_and(|(echo, trip)| is_near(echo, trip))
-    }
-
     /// Whether a rate transmits the data that was delivered in its time. Otherwise the
     /// acknowledgements, or the clock of a capture with ticks of many milliseconds, had pauses of
     /// their own.
@@ -129,7 +118,7 @@ impl LinkEstimate {
         let overflow = losses.overflow();
         Self {
             rate_bit_per_s: rate,
-            round_trip_s: delay::estimate(basis, rate.as_ref()),
+            round_trip_s: delay::estimate(&DelayBasis::new(basis), rate.as_ref()),
             loss: losses.probability(),
             burst_packets: losses.burst(),
             buffer_byte: buffer::estimate(overflow, rate.as_ref()),

@@ -4,10 +4,10 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{ConnectionExplanation, Position, Verdict, decide};
 use crate::connection::{Connection, Direction};
-use crate::estimate::Basis;
+use crate::estimate::{Basis, DelayBasis};
 use crate::limit::{Account, Counters, Facts, Leg, is_masked};
 use crate::quantity::seconds;
-use crate::{Limit, LinkEstimate, Shares};
+use crate::{Estimate, Limit, LinkEstimate, Shares};
 
 /// The capture of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl ConnectionExplanation {
         let sides = trips.map(|trips| if sender == 0 { trips } else { [trips[1], trips[0]] });
         let position = Position::new(sides);
         let traffic = direction.traffic();
-        let link = LinkEstimate::new(&Basis {
+        let basis = Basis {
             samples: direction.link(),
             round_trips: direction.round_trips(),
             position,
@@ -48,7 +48,8 @@ impl ConnectionExplanation {
             losses: direction.losses(),
             unnecessary: traffic.unnecessary,
             time_unit_nanos: context.point.1,
-        });
+        };
+        let link = LinkEstimate::new(&basis);
         let account = direction.account();
         let transfer_s = account.total.as_secs_f64();
         let rate = link.rate_bit_per_s.map(|rate| rate.value);
@@ -92,11 +93,19 @@ impl ConnectionExplanation {
             last_at: last,
             sides,
             handshake_gap: connection.handshake().gap(),
+            delay_basis: DelayBasis::for_later(&basis),
             echo_round_trip_s: direction.echo_round_trip().times[0].map(Duration::as_secs_f64),
         };
         let is_one_sided = connection.segments().contains(&0);
         explanation.verdict = decide::verdict(&explanation, account, is_one_sided);
         explanation
+    }
+
+    /// Propagation delay of both directions in s, if the bottleneck has this rate in bit/s: for a
+    /// connection that does not show the rate, or another rate.
+    #[must_use]
+    pub fn round_trip_at(&self, rate: f64) -> Option<Estimate> {
+        self.delay_basis.at_rate(rate)
     }
 
     /// Time of the last segment.

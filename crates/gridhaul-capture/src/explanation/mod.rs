@@ -10,6 +10,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use serde::Serialize;
 
 use crate::connection::{HandshakeGap, History};
+use crate::estimate::DelayBasis;
 use crate::limit::{Counters, Leg};
 use crate::{Ends, LinkEstimate, Message, Shares};
 
@@ -120,6 +121,9 @@ pub struct ConnectionExplanation {
     /// The part of the handshake that the capture lacks, if the position is unknown.
     #[serde(skip)]
     pub(crate) handshake_gap: HandshakeGap,
+    /// The round trips for an estimate with another rate.
+    #[serde(skip)]
+    pub(crate) delay_basis: DelayBasis,
     /// Round trip between the point and the sender in s, from echoed timestamps.
     #[serde(skip)]
     pub(crate) echo_round_trip_s: Option<f64>,

@@ -113,7 +113,9 @@ impl ConnectionExplanation {
         line("timeouts", self.counters.timeouts.to_string());
         let link = &self.link;
         line("rate of the bottleneck", estimate(link.rate_bit_per_s, bit_rate));
-        line("propagation, round trip", estimate(link.round_trip_s, seconds));
+        let has_transmission = link.rate_bit_per_s.is_none() && link.round_trip_s.is_some();
+        let with = if has_transmission { ", with transmission times" } else { "" };
+        line("propagation, round trip", estimate(link.round_trip_s, seconds) + with);
         line("loss", estimate(link.loss, |loss| format!("{:.3} %", 100.0 * loss)));
         line(
             "mean burst of losses",

@@ -127,3 +127,26 @@ fn without_the_handshake_the_delay_of_the_whole_path_is_unknown() {
         assert_eq!(found.link.round_trip_s, None, "{}", found.details());
     }
 }
+
+/// Messages of 200 B every 10 s do not fill a line of 20 kbit/s, so that its rate is unknown: the
+/// round trip of the handshake contains 42 ms of transmissions.
+#[test]
+fn transmission_times_count_as_delay_only_if_no_rate_is_known() {
+    let scenario = "title = 'slow'\nduration = '100 s'\nwarmup = '0 s'\nreplications = 1\n\
+                    record = { pcap = ['lan'] }\n\
+                    [node]\na = {}\nm = {}\nb = {}\n\
+                    [link.lan]\nfrom = 'a'\nto = 'm'\nboth = { rate = '1 Gbit/s' }\n\
+                    [link.line]\nfrom = 'm'\nto = 'b'\n\
+                    both = { rate = '20 kbit/s', delay = '100 ms' }\n\
+                    [flow.f]\nfrom = 'a'\nto = 'b'\n\
+                    load.periodic = { size = '200 B', every = '10 s' }\n";
+    let found = connection(&simulate(scenario), &["lan"]);
+    assert_eq!(found.link.rate_bit_per_s, None, "{}", found.details());
+    let trip = found.link.round_trip_s.unwrap();
+    assert!((trip.value - 0.2416).abs() < 1e-4, "{trip:?}");
+    assert!(trip.interval.contains(0.2) && trip.interval.low > 0.15, "{trip:?}");
+    assert!(found.details().contains("%), with transmission times"), "{}", found.details());
+    // The simulator transmits SYN with 52 B and captures it with its options, 60 B.
+    let known = found.round_trip_at(20_000.0).unwrap();
+    assert!(known.interval.contains(0.2) && (known.value - 0.2).abs() < 0.0065, "{known:?}");
+}

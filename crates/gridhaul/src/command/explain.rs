@@ -1,6 +1,7 @@
 //! `gridhaul explain`: what limits each connection of a capture.
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::io::{IsTerminal, stderr, stdin};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -170,6 +171,9 @@ pub(super) fn read(
 ) -> Result<Explanation, CommandError> {
     let _graceful = Graceful::begin();
     let OpenFiles { files, size } = open_all(captures)?;
+    if files.len() < captures.len() && !quiet {
+        say(format_args!("note: a capture is given twice, and read once"));
+    }
     let bar = Bar::new("read", quiet || size == 0);
     let is_terminal = stderr().is_terminal();
     let mut reported = 0;
@@ -197,10 +201,15 @@ pub(super) struct OpenFiles {
     pub(super) size: u64,
 }
 
-/// Opens captures.
+/// Opens captures, each file once.
 pub(super) fn open_all(captures: &[PathBuf]) -> Result<OpenFiles, CommandError> {
     let mut open_files = OpenFiles { files: Vec::new(), size: 0 };
+    let mut seen = BTreeSet::new();
     for path in captures {
+        // Standard input has no canonical path.
+        if !fs::canonicalize(path).map_or(true, |found| seen.insert(found)) {
+            continue;
+        }
         let (file, bytes) = open(path)?;
         open_files.files.push(file);
         open_files.size += bytes;

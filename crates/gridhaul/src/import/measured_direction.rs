@@ -44,7 +44,7 @@ pub(super) fn of(
         let message = "no connection has filled the link, so that its rate is unknown";
         file.error("the rate", message, "give it with --rate, such as --rate '10 Mbit/s'")
     })?;
-    let delay = basis.delay().ok_or_else(|| {
+    let delay = basis.delay(given_rate, rate.value).ok_or_else(|| {
         let help = "capture the handshake of a connection, or acknowledgements of its data";
         file.error("the delay", "the capture has no round trip", help)
     })?;
@@ -80,9 +80,16 @@ impl Basis<'_> {
         Some(Sourced { value: rate(value), source })
     }
 
-    fn delay(&self) -> Option<Sourced<Duration>> {
+    /// The delay by the rate of each connection, or by the given one. The rate of the link replaces
+    /// one that a connection does not show: its round trips contain transmission times.
+    fn delay(&self, given: Option<BitRate>, link: BitRate) -> Option<Sourced<Duration>> {
         let known = self.connections.iter().filter_map(|connection| {
-            connection.link.round_trip_s.map(|estimate| (*connection, estimate))
+            let estimate = if given.is_none() && connection.link.rate_bit_per_s.is_some() {
+                connection.link.round_trip_s
+            } else {
+                connection.round_trip_at(link.as_bits_per_sec() as f64)
+            };
+            estimate.map(|estimate| (*connection, estimate))
         });
         let (fastest, trip) = known.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
         let source = format!(

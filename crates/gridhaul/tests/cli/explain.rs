@@ -105,6 +105,33 @@ fn a_capture_becomes_a_scenario_with_the_estimated_link_and_the_load() {
     assert!(again.code == Some(2) && again.err.contains("measured exists"), "{again:?}");
 }
 
+#[test]
+fn the_delay_of_an_import_is_that_of_the_given_rate() {
+    let slow = scenario("1 MB")
+        .replace("2 Mbit/s", "20 kbit/s")
+        .replace("load = 'bulk'", "load.periodic = { size = '200 B', every = '2 s' }");
+    let desk = captured_of(slow);
+    let import = desk.run(&format!("import pcap {CAPTURES} --rate '20 kbit/s' --out measured"));
+    assert_eq!(import.code, Some(0), "{import:?}");
+    // 100 ms; the handshake of 242 ms contains transmissions.
+    let text = desk.text("measured/scenario.toml");
+    assert!(text.contains("without transmission times"), "{text}");
+    let delays = text.lines().filter_map(|line| line.strip_prefix("delay = \""));
+    for delay in delays {
+        let delay: f64 = delay.trim_end_matches(" ms\"").parse().unwrap();
+        assert!((96.0..101.0).contains(&delay), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_given_twice_is_read_once() {
+    let desk = captured("10 kB");
+    let file = "results/upload/lan.forward.pcapng";
+    let done = desk.run(&format!("explain {file} {CAPTURES}"));
+    assert_eq!(done.out, desk.run(&format!("explain {CAPTURES}")).out);
+    assert_eq!(done.err, "note: a capture is given twice, and read once\n");
+}
+
 /// The comparison as JSON.
 fn compared(desk: &Desk, options: &str) -> serde_json::Value {
     let done = desk.run(&format!("explain --simulate {CAPTURES} --format json {options}"));
