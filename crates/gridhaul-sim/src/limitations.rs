@@ -2,8 +2,10 @@
 //! simulator (docs/limitations/tcp.md).
 
 use gridhaul_core::tcp::StackParams;
+use gridhaul_data::trace::Playback;
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Directions, Load, Scenario, Transport};
+use gridhaul_scenario::units::Instant;
 
 /// Warnings about flows, which do not concern the others.
 pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
@@ -73,4 +75,25 @@ pub(crate) fn outage_end(flow: &str) -> Warning {
                    one follows only after twice the time: the result depends on some milliseconds, \
                    and that of a real host may differ; use several replications";
     Warning { about: format!("flow.{flow}"), message: message.to_owned() }
+}
+
+/// Warnings about traces with messages after the end of the run; `flow_of` is the name of the flow
+/// of a member.
+pub(crate) fn rows_after_end<'a>(
+    scenario: &Scenario,
+    playbacks: &[Playback],
+    flow_of: impl Fn(u32) -> &'a str,
+) -> Vec<Warning> {
+    let end = Instant::ZERO + scenario.duration;
+    let late = playbacks.iter().filter(|playback| playback.at() > end);
+    let warning = |playback: &Playback| {
+        let (_, members) = playback.message();
+        let message = format!(
+            "the trace goes on after the end of the run: its messages from {} on are not sent; \
+             set `duration` to a later time to include them",
+            playback.at().since(Instant::ZERO)
+        );
+        Warning { about: format!("flow.{}.load.trace", flow_of(members.start)), message }
+    };
+    late.map(warning).collect()
 }

@@ -155,6 +155,9 @@ fn run_once(
     warnings.extend(reset.map(|row| limitations::proxy_reset(&layout.flows[row as usize].0)));
     let close = world.counters.outage_ends.rows();
     warnings.extend(close.map(|row| limitations::outage_end(&layout.flows[row as usize].0)));
+    warnings.extend(limitations::rows_after_end(scenario, &world.playbacks, |member| {
+        &layout.flows[world.flows[member as usize].row as usize].0
+    }));
     let series = world.take_recorder().map(|recorder| recorder.into_series()).transpose()?;
     let series = series.unwrap_or_default();
     Ok(Some(Run { rows, series, captures, event_logs, warnings, disturbed: false }))

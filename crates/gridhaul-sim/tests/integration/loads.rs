@@ -218,12 +218,20 @@ fn a_trace_is_played_by_all_members_or_by_the_named_one() {
     let rows = |member: &str| -> String { times.map(|t| format!("{t},222{member}\n")).concat() };
     for transport in ["tcp", "datagram"] {
         let keys = format!("transport = \"{transport}\"\ncount = 4\ndeadline = \"1 s\"");
-        let all = play(&format!("time_s,bytes\n{}", rows("")), &keys).unwrap();
+        let all_rows = format!("time_s,bytes\n{}", rows(""));
+        let all = play(&all_rows, &keys).unwrap();
         assert_eq!(metric(&all, Metric::Messages), 8.0, "{transport}");
+        let late = |answer: &Answer| {
+            let warnings = answer.warnings.iter().map(|warning| warning.message.as_str());
+            warnings.filter(|message| message.contains("after the end of the run")).count()
+        };
+        assert_eq!(late(&all), 1, "{:?}", all.warnings);
         assert_eq!(all.points[0].deadline_checks[0].measured, Some(1.0));
         let named = format!("time_s,bytes,member\n{}", rows(",3"));
         let one = play(&named, &keys).unwrap();
         assert_eq!(metric(&one, Metric::Messages), 2.0, "{transport}");
+        let in_time = all_rows.rsplit_once("110.1").unwrap().0;
+        assert_eq!(late(&play(in_time, &keys).unwrap()), 0, "{transport}");
     }
 }
 
