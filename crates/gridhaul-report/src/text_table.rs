@@ -92,6 +92,19 @@ fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
     ))
 }
 
+/// The note on rows whose goodput and throughput have different times.
+const GOODPUT_OF_PART: &str = "Goodput of transfers and bursts: per time in which one is in \
+                               progress. Throughput: per time of the run.";
+
+/// Whether the goodput of a row exceeds its throughput: that of transfers and bursts is per time in
+/// which one of them is in progress, and the throughput is per time of the run.
+pub(crate) fn is_goodput_of_part(row: &Row) -> bool {
+    let has_part =
+        row.mean(Metric::TransfersFinished).or(row.mean(Metric::LastCompletion)).is_some();
+    let rates = row.mean(Metric::Goodput).zip(row.mean(Metric::Throughput));
+    has_part && rates.is_some_and(|(goodput, throughput)| goodput > throughput)
+}
+
 /// As [`tables`], restricted to these metrics, in their order and including unknown ones.
 #[must_use]
 pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTable> {
@@ -229,9 +242,14 @@ impl<'a> Records<'a> {
         // Metrics without any value are omitted without a note.
         let zero = dropped.iter().filter(|metric| self.columns.is_known(**metric));
         let zero = zero.map(|metric| metric.info().heading).collect::<Vec<_>>().join(", ");
-        let note = (detail == Detail::Full && !zero.is_empty())
+        let omitted = (detail == Detail::Full && !zero.is_empty())
             .then(|| format!("Omitted metrics, zero in all rows: {zero}."));
-        TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
+        let mut table = TextTable { title: title.to_owned(), ..self.shape(&metrics) };
+        table.note = omitted;
+        if self.rows.iter().any(|record| is_goodput_of_part(record.row)) {
+            table.add_note(GOODPUT_OF_PART);
+        }
+        table
     }
 
     fn shape(&self, metrics: &[Metric]) -> TextTable {

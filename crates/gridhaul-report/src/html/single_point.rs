@@ -5,6 +5,7 @@ use gridhaul_scenario::answer::{Metric, Row, Scope};
 
 use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries};
+use crate::text_table::is_goodput_of_part;
 
 /// Maximum number of flows or links in one chart.
 const GROUPS_MAX: usize = 24;
@@ -93,6 +94,10 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
             |row: &Row| row.metrics.get(&metric).is_some_and(|estimate| estimate.censored);
         if all_rows.any(is_censored) {
             shown += CENSORED;
+        }
+        let mut all_rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
+        if metric == Metric::Goodput && all_rows.any(is_goodput_of_part) {
+            shown += " (goodput of transfers and bursts: while in progress)";
         }
         let mut y = Axis::new(family.quantity, metric.info().unit);
         if metric == Metric::Utilisation {

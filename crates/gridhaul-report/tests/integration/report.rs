@@ -23,6 +23,28 @@ fn tables_of_one_answer_a_sweep_and_two_answers() {
     insta::assert_snapshot!(text);
 }
 
+/// A transfer of a tenth of the run has ten times the goodput of the whole run.
+#[test]
+fn different_times_of_goodput_and_throughput_are_named() {
+    let row = |goodput, part: &[(Metric, f64)]| {
+        let rates = [(Metric::Goodput, goodput), (Metric::Throughput, 2e5)];
+        answers::row("file", 1, &[&rates, part].concat())
+    };
+    let note = |row| {
+        let point = Point { flows: vec![row], ..answers::point(1.0) };
+        let answer = answers::answer("sim", vec![point]);
+        let answers = [(String::new(), &answer)];
+        let note = tables(&answers, Detail::Headline)[0].note.clone().unwrap_or_default();
+        let titles: String = charts(&answers).iter().map(|named| named.chart.title()).collect();
+        [note.contains("Goodput of transfers"), titles.contains("while in progress")]
+    };
+    let finished = (Metric::TransfersFinished, 1.0);
+    assert_eq!(note(row(1.8e6, &[finished])), [true; 2]);
+    assert_eq!(note(row(1.9e5, &[finished])), [false; 2]);
+    // Requests and responses count in both directions.
+    assert_eq!(note(row(1.8e6, &[])), [false; 2]);
+}
+
 #[test]
 fn deadline_checks_precede_the_charts() {
     let mut answer = answers::answer("sim", vec![answers::point(1.0), answers::point(1.0)]);
