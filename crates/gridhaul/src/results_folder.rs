@@ -66,7 +66,10 @@ impl Destination {
         let target = match fs::canonicalize(target) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
-            Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
+            Err(error) => bail!(
+                "cannot use {}: {error}\n  help: choose another folder with --out",
+                target.display()
+            ),
         };
         let mut destination = Self { target, kind, force, lock: None };
         destination.check()?;

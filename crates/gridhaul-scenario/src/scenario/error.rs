@@ -86,6 +86,13 @@ impl SourceLocation {
         }
     }
 
+    /// The marked part of the line.
+    pub(super) fn marked(&self) -> &str {
+        let start = self.text.char_indices().nth(self.column - 1).map_or(0, |(start, _)| start);
+        let rest = &self.text[start..];
+        rest.char_indices().nth(self.length).map_or(rest, |(end, _)| &rest[..end])
+    }
+
     /// Location of the bytes `span` of a command-line argument.
     #[must_use]
     pub fn of_argument(argument: &str, span: Range<usize>) -> Self {

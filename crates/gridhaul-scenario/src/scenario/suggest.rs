@@ -12,6 +12,9 @@ pub(crate) fn remedy(name: &str, known: &[&str]) -> String {
     }
     match nearest(name, known) {
         Some(known) => format!("did you mean `{known}`?"),
+        None if !longer(name, known).is_empty() => {
+            format!("did you mean {}?", or_list(&longer(name, known)))
+        }
         None if known.is_empty() => "this file defines none".into(),
         None => format!("known names: {}", list(name, known)),
     }
@@ -22,6 +25,19 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let allowed = (name.chars().count() / 3).clamp(1, 4);
     let distances = known.iter().map(|known| (distance(name, known), *known));
     distances.filter(|(distance, _)| *distance <= allowed).min().map(|(_, known)| known)
+}
+
+/// The first known names that have further parts after a name, such as `goodput_bit_per_s`.
+fn longer<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let is_longer =
+        |known: &&&str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
+    known.iter().filter(is_longer).take(LONGER_MAX).copied().collect()
+}
+
+const LONGER_MAX: usize = 4;
+
+fn or_list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
 }
 
 /// Largest number of names in a list: there are fewer keys in every table of a scenario, and fewer
@@ -64,6 +80,14 @@ mod tests {
         let text = list("mtr987", &names);
         assert!(text.contains("`meter987`"), "{text}");
         assert!(text.ends_with("and 880 more"), "{text}");
+    }
+
+    #[test]
+    fn a_name_without_its_unit_is_completed() {
+        let known = ["goodput_bit_per_s", "delay_mean_s", "delay_max_s", "delayed_count"];
+        assert_eq!(remedy("goodput", &known), "did you mean `goodput_bit_per_s`?");
+        assert_eq!(remedy("delay", &known), "did you mean `delay_mean_s` or `delay_max_s`?");
+        assert!(remedy("", &known).starts_with("known names: "));
     }
 
     #[test]

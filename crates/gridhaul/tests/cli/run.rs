@@ -136,6 +136,8 @@ fn an_unknown_column_is_reported_with_the_most_similar_name() {
     let done = desk.run("compare small.toml small.toml --only goodput_bits_per_s");
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.err.contains("did you mean `goodput_bit_per_s`?"), "{}", done.err);
+    let done = desk.run("run small.toml --only goodput");
+    assert!(done.err.contains("did you mean `goodput_bit_per_s`?"), "{}", done.err);
     let done = desk.run("compare small.toml small.toml --only foo");
     assert!(done.err.contains("known names: `goodput_bit_per_s`,"), "{}", done.err);
 }

@@ -39,6 +39,9 @@ use crate::units::{BufferLimit, Bytes};
 /// would exhaust the memory.
 const FLOWS_MAX: u64 = 100_000_000;
 
+const CONTROL_CHARACTER: &str = "the text contains a control character";
+const REMOVE_IT: &str = "remove it: terminals obey some of these characters";
+
 /// The first errors, in the order of the tables.
 pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut report = Report { scenario, diagnostics: Vec::new() };
@@ -116,6 +119,13 @@ impl Report<'_> {
                 "the title has several lines",
                 "use `description` for longer texts",
             );
+        } else if scenario.title.contains(char::is_control) {
+            self.refuse("title", CONTROL_CHARACTER, REMOVE_IT);
+        }
+        // Lines of a description may be indented.
+        let is_refused = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+        if scenario.description.contains(is_refused) {
+            self.refuse("description", CONTROL_CHARACTER, REMOVE_IT);
         }
         if scenario.duration.is_zero() {
             self.refuse("duration", "the duration of a run must be above 0", "write \"60 s\"");

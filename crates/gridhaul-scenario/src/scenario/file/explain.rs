@@ -5,6 +5,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 
 use super::locate::Document;
+use super::misplaced;
 use crate::scenario::error::{Diagnostic, SourceLocation};
 use crate::scenario::{Load, Loss, suggest};
 
@@ -33,8 +34,15 @@ pub(super) fn types(error: &toml::de::Error, document: &Document<'_>) -> Diagnos
         Some(span) => document.path_at(span),
         None => String::new(),
     };
-    let (message, remedy) = in_toml_terms(error.message(), &key);
+    let (mut message, mut remedy) = in_toml_terms(error.message(), &key);
     let location = span.filter(|_| !key.is_empty()).map(|span| document.location_of(span));
+    let written = location.as_ref().map_or("", SourceLocation::marked);
+    if let Some(better) = misplaced::remedy(error.message(), &key, written) {
+        remedy = better;
+    }
+    if key.ends_with(".count") {
+        message = message.replace("number from 0 to", "number from 1 to");
+    }
     Diagnostic { key, message, remedy, location }
 }
 
@@ -94,7 +102,7 @@ fn is_quantity(expected: &str) -> bool {
 }
 
 /// Parses "unknown field `a`, expected one of `b`, `c`".
-fn unknown<'m>(message: &'m str, what: &str) -> Option<(&'m str, Vec<&'m str>)> {
+pub(super) fn unknown<'m>(message: &'m str, what: &str) -> Option<(&'m str, Vec<&'m str>)> {
     // The unknown name may contain any text; the known names come last and are plain.
     let rest = message.strip_prefix(what)?.strip_prefix('`')?;
     let (name, known) = rest.rsplit_once("`, expected ").or(rest.rsplit_once("`, there are no"))?;

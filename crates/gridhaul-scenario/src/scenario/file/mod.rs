@@ -4,6 +4,7 @@ pub(super) mod explain;
 mod folder;
 mod lists;
 mod locate;
+mod misplaced;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -8,6 +8,12 @@ const LINE_OF_SPANS: &str =
 pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     ("empty title", "\"One meter\"", "\" \""),
     ("title of two lines", "\"One meter\"", "\"One\\nmeter\""),
+    ("control character in the title", "\"One meter\"", "\"One \\u001b[31mmeter\""),
+    (
+        "control character in the description",
+        "\"One meter\"",
+        "\"One meter\"\ndescription = \"two\\nlines\\u0007\"",
+    ),
     ("duration of zero", "\"60 s\"", "\"0 s\""),
     ("warm-up too long", "\"60 s\"", "\"60 s\"\nwarmup = \"1 min\""),
     ("no replications", "\"60 s\"", "\"60 s\"\nreplications = 0"),

@@ -688,8 +688,8 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 _ => Replications::Until(NarrowInterval { until, min, max: 2 * min, of }),
             };
             Scenario {
-                title: title.replace('\r', ""),
-                description,
+                title: title.replace(char::is_control, ""),
+                description: description.replace(|c: char| c.is_control() && c != '\n', ""),
                 seed,
                 duration: Duration::from_nanos(nanos),
                 warmup: Duration::from_nanos(nanos - 1),
