@@ -89,16 +89,8 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
         } else {
             String::new()
         };
-        let mut all_rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
-        let is_censored =
-            |row: &Row| row.metrics.get(&metric).is_some_and(|estimate| estimate.censored);
-        if all_rows.any(is_censored) {
-            shown += CENSORED;
-        }
-        let mut all_rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
-        if metric == Metric::Goodput && all_rows.any(is_goodput_of_part) {
-            shown += " (goodput of transfers and bursts: while in progress)";
-        }
+        let all_rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
+        shown += &restrictions(metric, &all_rows.collect::<Vec<_>>());
         let mut y = Axis::new(family.quantity, metric.info().unit);
         if metric == Metric::Utilisation {
             y = y.including(1.0);
@@ -145,6 +137,20 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
         BarSeries::new(if named { metric.info().heading } else { "" }, bars(answer, *metric))
     });
     vec![chart(&title, series.collect(), *metric)]
+}
+
+/// What the title says about the values of rows.
+fn restrictions(metric: Metric, rows: &[&Row]) -> String {
+    let mut text = String::new();
+    let is_censored =
+        |row: &&Row| row.metrics.get(&metric).is_some_and(|estimate| estimate.censored);
+    if rows.iter().any(is_censored) {
+        text += CENSORED;
+    }
+    if metric == Metric::Goodput && rows.iter().any(|row| is_goodput_of_part(row)) {
+        text += " (goodput of transfers and bursts: while in progress)";
+    }
+    text
 }
 
 /// Distinct names of the rows of all answers that have a metric of the family.
