@@ -120,7 +120,8 @@ fn a_test_of_iperf3_becomes_the_link_that_it_measured() {
     let log = format!(
         "{{\"start\": {{\"version\": \"iperf 3.12\", \"tcp_mss_default\": 1448, \"test_start\": \
          {{\"protocol\": \"TCP\", \"num_streams\": 1, \"duration\": 10, \"reverse\": 0}}}}, \
-         \"intervals\": [{of_sender}], \"end\": {{\"streams\": [{{\"sender\": {{\"min_rtt\": 24000}}}}], \
+         \"intervals\": [{of_sender}], \
+         \"end\": {{\"streams\": [{{\"sender\": {{\"min_rtt\": 24000}}}}], \
          \"sum_sent\": {{\"bytes\": 11584000, \"retransmits\": 16}}, \"sum_received\": \
          {{\"seconds\": 10.1, \"bits_per_second\": 9345000}}}}}}"
     );
