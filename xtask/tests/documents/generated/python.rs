@@ -245,7 +245,7 @@ fn signatures_are_those_of_a_caller() {
         (constructor, "Frame()", "Frame(rows: int)"),
         (subscript, "Frame[column]", "frame[column: str] -> list[Cell]"),
         (
-            long,
+            &long,
             "Frame.set_link",
             "def set_link(\n    name_of_the_link: str,\n    *,\n    \
              rate_of_the_link_in_both_directions: str | None = None,\n) -> None",
