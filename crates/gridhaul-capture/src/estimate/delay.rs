@@ -132,7 +132,7 @@ pub(super) fn estimate(basis: &DelayBasis, rate: Option<&Estimate>) -> Option<Es
 }
 
 /// The longest time of a byte that the samples permit: the smallest round trip, which is assumed to
-/// have no queue, consists of at most transmissions, and larger packets take correspondingly longer.
+/// have no queue, consists of transmissions at most, and larger packets take longer in proportion.
 fn longest_per_byte(samples: &[Sample], unit_s: f64) -> f64 {
     let Some(smallest) = samples.iter().min_by(|a, b| a.time_s.total_cmp(&b.time_s)) else {
         return 0.0;

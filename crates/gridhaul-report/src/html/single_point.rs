@@ -139,7 +139,7 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     vec![chart(&title, series.collect(), *metric)]
 }
 
-/// What the title says about the values of rows.
+/// Restrictions of the values of rows, for a title.
 fn restrictions(metric: Metric, rows: &[&Row]) -> String {
     let mut text = String::new();
     let is_censored =

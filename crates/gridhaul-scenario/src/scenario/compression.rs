@@ -21,10 +21,10 @@ pub struct Compression {
     /// acknowledgement, or `"4 B"` for IPv6 and UDP with ROHC (RFC 5795) or 6LoWPAN (RFC 6282).
     #[serde(default = "uncompressed_header")]
     pub header: Bytes,
-    /// Number of bytes at the beginning of each packet that are headers. Absent: 40 B, those of
-    /// IPv4 and TCP without options, whatever the flows are: write `"60 B"` for IPv6 and TCP,
-    /// `"28 B"` for datagrams over IPv4 and `"48 B"` over IPv6. The headers of a packet are not
-    /// distinguished: bytes beyond its own headers are compressed as well.
+    /// Number of bytes at the beginning of each packet that are headers. Absent: 40 B. It does not
+    /// follow the flows: write `"60 B"` for IPv6 and TCP, `"28 B"` for datagrams over IPv4 and
+    /// `"48 B"` over IPv6. The headers of a packet are not distinguished: bytes beyond its own
+    /// headers are compressed as well.
     #[serde(default = "uncompressed_header", skip_serializing_if = "is_usual")]
     pub compressible: Bytes,
     /// Size of the other bytes on the link, relative to their original size: above 0, at most 1.

@@ -20,7 +20,7 @@ pub struct Stack {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
     /// Maximum segment size: payload of a full-sized segment. A sender uses the smaller one of both
-    /// ends. Absent: that of Ethernet, or what the `mtu` of the link of a host leaves.
+    /// ends, and a stack without this key fits its segments into the `mtu` of its host's own link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Bytes>,
     /// Size of the IP and TCP headers of each segment, without options. Absent: according to the

@@ -114,7 +114,7 @@ impl CongestionControl for Veno {
 
 impl Veno {
     /// Section II: "BaseRTT is reset whenever packet loss is detected, either due to time-out or
-    /// duplicate ACKs", because routes and rates change. `tcp_veno.c` keeps the minimum.
+    /// duplicate ACKs", because routes and rates change. Linux keeps the minimum.
     fn forget_base_rtt(&mut self) {
         if self.window.rules() == AlgorithmRules::Rfc {
             self.base_rtt_ns = 0;
