@@ -206,7 +206,7 @@ impl Demand<'_> {
     /// Where flows on a saturated link differ from the sawtooth.
     fn of_saturated_link(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let StackParams { rto_max, ack_every, congestion_control, recovery, .. } = &self.stack;
+        let StackParams { rto_max, ack_every, .. } = &self.stack;
         let largest_s = self.largest_rtt_s();
         if largest_s > rto_max.as_secs_f64() {
             notes.push(format!(
@@ -227,19 +227,6 @@ impl Demand<'_> {
                     result is an upper bound",
                 counted(hop.queue as u64, "packet")
             ));
-        }
-        if *congestion_control == CongestionControlAlgorithm::NewReno
-            && *recovery == Recovery::NewReno
-            && !self.stack.delayed_ack.is_zero()
-        {
-            notes.push(
-                "NewReno repairs one segment in each round trip, and its timer may expire before \
-                    the end of a recovery (RFC 6582, section 3.2, Impatient variant): with delayed \
-                    acknowledgements, a flow can stay in a cycle of slow start, overflow and \
-                    timeout, which the formula excludes, at down to half of the result; use \
-                    backend `sim`"
-                    .to_owned(),
-            );
         }
         notes
     }

@@ -165,7 +165,7 @@ class Protocol:
             duplicates=0,
             released=0,
         )
-        s = self._timed(s, covered[-1], a, now)
+        s = self._timed(s, covered, a, now)
         restart = True
         if not s.recovering:
             s = self._grown(s._replace(inflation=0.0))
@@ -245,17 +245,17 @@ class Protocol:
         if self._each:
             known = came is not None and came.copies == a.copy
             return self._measured(s, now - came.sent) if came is not None and known else s
-        last = next((out for out in reversed(s.out) if out.number < a.upto), None)
-        return s if last is None else self._timed(s, last, a, now)
+        covered = [out for out in s.out if out.number < a.upto]
+        return self._timed(s, covered, a, now) if covered else s
 
-    def _timed(self, s: Sender, last: Out, a: Acknowledgement, now: int) -> Sender:
+    def _timed(self, s: Sender, covered: list[Out], a: Acknowledgement, now: int) -> Sender:
         """
-        A round-trip sample of the last newly acknowledged segment. Retransmitted segments give no sample (RFC 6298,
-        section 3, Karn), unless the acknowledgement contains the send time of the copy that it answers (RFC 7323,
-        section 4).
+        A round-trip sample of the last newly acknowledged segment. If one of them was retransmitted, the others have
+        waited for its repair: they give no sample (RFC 6298, section 3, Karn), unless the acknowledgement contains the
+        send time of the copy that it answers (RFC 7323, section 4.3: that of the segment that fills the gap).
         """
-        if last.copies == 1:
-            return self._measured(s, now - last.sent)
+        if all(out.copies == 1 for out in covered):
+            return self._measured(s, now - covered[-1].sent)
         return self._measured(s, now - a.sent) if self._by_option else s
 
     def _overtaken(self, out: Out, came: Out | None, a: Acknowledgement) -> Out:

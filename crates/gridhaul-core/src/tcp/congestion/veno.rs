@@ -113,8 +113,8 @@ impl CongestionControl for Veno {
 }
 
 impl Veno {
-    /// Section II: "BaseRTT is reset whenever packet loss is detected, either due to time-out or
-    /// duplicate ACKs", because routes and rates change. Linux keeps the minimum.
+    /// Section II: a loss, found by duplicates or a timeout, resets BaseRTT, because routes and
+    /// rates change. Linux keeps the minimum of the connection.
     fn forget_base_rtt(&mut self) {
         if self.window.rules() == AlgorithmRules::Rfc {
             self.base_rtt_ns = 0;
