@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    options.into.mkdir(parents=True, exist_ok=True)  # before the runs, which take minutes
     match options.what:
         case "results":
             runs = results(parameters, options.seeds)
