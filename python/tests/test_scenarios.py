@@ -6,6 +6,7 @@ import math
 import numbers
 import pickle
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from gridhaul import Scenario
 from gridhaul._values import setting
 
 KEYS: dict[str, Any] = {
-    "title": 'A "download"\t\\',
+    "title": 'A "download" \\',
     "duration": "2 s",
     "node": {"head": {}, "meter": {}},
     "link": {
@@ -37,6 +38,8 @@ def test_a_dict_has_the_keys_of_a_file(download: Scenario) -> None:
     assert scenario == download
     assert scenario.sha256 == download.sha256
     assert Scenario.from_dict(KEYS).title == KEYS["title"]
+    described = Scenario.from_dict({**KEYS, "description": "A\ttab\nand a line"})
+    assert tomllib.loads(described.to_toml())["description"] == "A\ttab\nand a line"
 
 
 def test_a_file_is_read_and_its_copy_is_equal(
