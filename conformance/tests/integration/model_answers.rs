@@ -104,7 +104,7 @@ fn a_first_round_of_one_segment_waits_for_the_delayed_acknowledgement() {
 }
 
 /// A part of the file of [`line`] and its replacement, with a part of the warning.
-const OUTSIDE_THE_RANGE: [(&str, &str, &str); 8] = [
+const OUTSIDE_THE_RANGE: [(&str, &str, &str); 7] = [
     ("delay = \"50 ms\"\nqueue", "delay = \"10 s\"\nqueue", "describes the steady state"),
     ("duration = \"120 s\"\nwarmup = \"10 s\"", "duration = \"1 s\"", "describes the steady state"),
     (
@@ -114,7 +114,6 @@ const OUTSIDE_THE_RANGE: [(&str, &str, &str); 8] = [
     ),
     ("queue = \"1000 packets\"", "queue = \"1 packet\"", "drops bursts of 2 segments"),
     ("queue = \"1000 packets\"", "queue = \"0 packets\"", "drops bursts of 2 segments"),
-    ("[stack.x]", "[stack.x]\nmss = \"100 B\"", "cycle of slow start, overflow and timeout"),
     (
         "[link.line.reverse]",
         "[link.line.reverse]\nloss.bernoulli = \"50 %\"",
@@ -140,6 +139,20 @@ fn answers_outside_the_range_of_the_formulas_are_marked() {
     let model = answer(&Model::REFINED, &usual);
     for (.., warning) in OUTSIDE_THE_RANGE {
         assert!(!warns(&model, warning), "{:?}", model.warnings);
+    }
+}
+
+/// NewReno repairs one loss of an overflow in each round trip. A timeout in this recovery reduces
+/// what is in the network, and not all that is unacknowledged: with such a threshold, slow start
+/// overflowed the queue again and again, and 18 % of the rate were lost.
+#[test]
+fn new_reno_with_delayed_acknowledgements_fills_a_link() {
+    for queue in ["20 packets", "100 packets"] {
+        let queue = format!("queue = \"{queue}\"");
+        let scenario = with(0.0, "queue = \"1000 packets\"", &queue);
+        let [model, sim] = [answer(&Model::REFINED, &scenario), answer(&Sim::default(), &scenario)];
+        let ratio = flow(&sim, Metric::Goodput) / flow(&model, Metric::Goodput);
+        assert!((0.97..1.03).contains(&ratio), "{queue}: {ratio}");
     }
 }
 
