@@ -4,10 +4,9 @@ use gridhaul_core::coverage_mark::covers;
 
 use super::super::log_item::{Item, items};
 use super::super::{Head, HeadError, HeadSettings, HeadState};
+use super::hello;
 use crate::log::{Durable, Group};
-use crate::protocol::{
-    BatchBuilder, Frame, FrameReader, Hello, Identity, PROTOCOL_VERSION, Record,
-};
+use crate::protocol::{BatchBuilder, Frame, FrameReader, Identity, Record};
 
 const EPOCH: u64 = 7;
 const WINDOW: u64 = 1_000;
@@ -42,18 +41,7 @@ impl Fixture {
     /// The collector connects with a log of this epoch. Returns the answer.
     fn connect(&mut self, number: u32, epoch: u64) -> Result<Vec<String>, HeadError> {
         self.head.handle_connected(number);
-        let hello = Hello {
-            version: PROTOCOL_VERSION,
-            collector: "collector",
-            epoch,
-            shard: 0,
-            shards: 1,
-            oldest: 0,
-            next: 0,
-            replies: false,
-            compression: false,
-        };
-        self.head.handle_frame(number, &Frame::Hello(hello))?;
+        self.head.handle_frame(number, &Frame::Hello(hello("collector", epoch)))?;
         Ok(self.answers())
     }
 

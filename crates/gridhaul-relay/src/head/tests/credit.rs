@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use gridhaul_core::coverage_mark::covers;
 
 use super::super::{Head, HeadSettings, HeadState};
+use super::hello;
 use crate::log::Durable;
-use crate::protocol::{
-    BatchBuilder, FRAME_MAX, Frame, FrameReader, Hello, Identity, PROTOCOL_VERSION, Record,
-};
+use crate::protocol::{BatchBuilder, FRAME_MAX, Frame, FrameReader, Identity, Record};
 
 const WINDOW: u64 = 4 << 20;
 const LIMIT: u64 = 4_000_000;
@@ -42,17 +41,7 @@ impl Fixture {
             fixture.collectors.insert(number, (0, 0, 0));
             fixture.head.handle_connected(number);
             let name = format!("collector-{number}");
-            let hello = Hello {
-                version: PROTOCOL_VERSION,
-                collector: &name,
-                epoch: u64::from(number) + 1,
-                shard: 0,
-                shards: 1,
-                oldest: 0,
-                next: 0,
-                replies: false,
-                compression: false,
-            };
+            let hello = hello(&name, u64::from(number) + 1);
             fixture.head.handle_frame(number, &Frame::Hello(hello)).unwrap();
         }
         fixture.read();

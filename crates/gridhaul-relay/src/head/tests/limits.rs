@@ -4,8 +4,9 @@ use gridhaul_core::coverage_mark::covers;
 
 use super::super::admission::COLLECTORS_MAX;
 use super::super::{Head, HeadError, HeadSettings, HeadState};
+use super::hello;
 use crate::log::Durable;
-use crate::protocol::{BatchBuilder, Frame, Hello, Identity, Record};
+use crate::protocol::{BatchBuilder, Frame, Identity, Record};
 
 const EPOCH: u64 = 7;
 
@@ -26,20 +27,6 @@ fn new(collectors: &[&str]) -> Head {
         meters: 3,
     };
     Head::new(settings, 1, HeadState::default(), Durable::assumed(0))
-}
-
-const fn hello(collector: &str, epoch: u64) -> Hello<'_> {
-    Hello {
-        version: crate::protocol::PROTOCOL_VERSION,
-        collector,
-        epoch,
-        shard: 0,
-        shards: 1,
-        oldest: 0,
-        next: 0,
-        replies: false,
-        compression: false,
-    }
 }
 
 fn batch(first: u64, records: &[Record<'_>]) -> Vec<u8> {
