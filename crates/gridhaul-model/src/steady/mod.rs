@@ -13,6 +13,7 @@ mod channel_loss;
 mod completion;
 mod connection_chain;
 mod cubic;
+mod cubic_cycles;
 mod demand;
 mod own_queue;
 mod path;

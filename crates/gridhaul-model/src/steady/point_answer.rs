@@ -9,7 +9,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::completion::Completion;
 use super::connection_chain::ConnectionChain;
-use super::cubic::cubic_window;
+use super::cubic_cycles::CubicCycles;
 use super::demand::{Bottleneck, Demand};
 use super::path::direction;
 use super::throughput_law::ThroughputLaw;
@@ -168,8 +168,8 @@ fn flow_row(chain: &ConnectionChain<'_>, completion: Option<&Completion>) -> Row
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
         set(Metric::RttMean, rtt_s);
         if demand.law == ThroughputLaw::Cubic && demand.limit == Bottleneck::Loss {
-            let window = cubic_window(rtt_s, loss).0.min(demand.connection.window);
-            set(Metric::CwndMean, window * f64::from(demand.stack.mss));
+            let cycles = CubicCycles::new(rtt_s, loss, demand.connection.window);
+            set(Metric::CwndMean, cycles.rate * rtt_s * f64::from(demand.stack.mss));
         }
     }
     if !matches!(demand.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink) {
