@@ -6,6 +6,7 @@ use gridhaul_scenario::units::counted;
 
 use super::Connection;
 use super::demand::{Bottleneck, Demand};
+use super::own_queue::mean_round_s;
 use super::throughput_law::ThroughputLaw;
 use super::timeouts::waiting_share;
 
@@ -18,6 +19,9 @@ const GROWING_MAX: f64 = 0.1;
 
 /// Share of the time in timeouts from which the formula can be too low by a fifth.
 const WAITING_MAX: f64 = 0.2;
+
+/// Loss from which retransmissions are lost so often that the formula can be too high as well.
+const REPEATED_LOSS: f64 = 0.2;
 
 impl Demand<'_> {
     /// The assumptions to be stated in warnings.
@@ -35,6 +39,7 @@ impl Demand<'_> {
             );
         }
         notes.extend(self.of_transfer_window());
+        notes.extend(self.of_long_round_trip());
         if self.law == ThroughputLaw::SquareRoot {
             // The laws of the papers are reproduced with the assumptions of the papers.
             return notes;
@@ -95,12 +100,21 @@ impl Demand<'_> {
             return None;
         }
         (repairs_at_once || share >= WAITING_MAX).then(|| {
-            format!(
+            let waits = format!(
                 "the formula assumes that each loss includes the rest of its round, and waits for \
                  the timer for {:.0} % of the time; if losses are independent, fewer timeouts are \
-                 needed: the flow is faster, by a factor of at most {:.1}; use backend `sim`",
-                share * 100.0,
-                1.0 / (1.0 - share)
+                 needed",
+                share * 100.0
+            );
+            if self.connection.loss >= REPEATED_LOSS {
+                return format!(
+                    "{waits}, but lost retransmissions double the timer: the flow may be faster \
+                     or slower; use backend `sim`"
+                );
+            }
+            let factor = 1.0 / (1.0 - share);
+            format!(
+                "{waits}: the flow is faster, by a factor of at most {factor:.1}; use backend `sim`"
             )
         })
     }
@@ -158,7 +172,9 @@ impl Demand<'_> {
         let queue = hop.queue / hop.sharers;
         let growing = match (&self.limit, self.law) {
             (Bottleneck::Link(_), ThroughputLaw::Sawtooth) => {
-                window.min(link * rtt_s + queue) / 2.0
+                let top = window.min(link * rtt_s + queue);
+                let round_s = mean_round_s(rtt_s, link, top, 0.5);
+                return min_s.max(top / 2.0 * b * round_s);
             }
             // A slow start beyond twice the queue overflows it; the rest of the window grows by a
             // segment in each round.
@@ -204,30 +220,41 @@ impl Demand<'_> {
     }
 
     /// Where flows on a saturated link differ from the sawtooth.
-    fn of_saturated_link(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let StackParams { rto_max, ack_every, .. } = &self.stack;
+    fn of_saturated_link(&self) -> Option<String> {
+        let overflows = matches!(self.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink);
+        let (_, hop) = self.path.bottleneck().filter(|_| overflows)?;
+        let burst = if self.stack.delayed_ack.is_zero() { 2 } else { self.stack.ack_every.max(2) };
+        (hop.queue < f64::from(burst)).then(|| {
+            format!(
+                "a queue of {} drops bursts of {burst} segments, which the formula excludes: the \
+                    result is an upper bound",
+                counted(hop.queue as u64, "packet")
+            )
+        })
+    }
+
+    /// Timers that expire before an acknowledgement can arrive.
+    fn of_long_round_trip(&self) -> Option<String> {
+        let StackParams { rto_max, rto_initial, policy, .. } = &self.stack;
         let largest_s = self.largest_rtt_s();
         if largest_s > rto_max.as_secs_f64() {
-            notes.push(format!(
+            return Some(format!(
                 "the round-trip time of {largest_s:.0} s exceeds the largest retransmission \
                     timeout of {rto_max}: segments are retransmitted before their acknowledgement \
                     arrives, which the formula excludes; use backend `sim`"
             ));
         }
-        let overflows = matches!(self.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink);
-        if !overflows {
-            return notes;
-        }
-        let Some((_, hop)) = self.path.bottleneck() else { return notes };
-        let burst = if self.stack.delayed_ack.is_zero() { 2 } else { (*ack_every).max(2) };
-        if hop.queue < f64::from(burst) {
-            notes.push(format!(
-                "a queue of {} drops bursts of {burst} segments, which the formula excludes: the \
-                    result is an upper bound",
-                counted(hop.queue as u64, "packet")
-            ));
-        }
-        notes
+        // RFC 6298, section 5.7: 3 s for the data after a retransmission of SYN. Linux has measured
+        // the round trip of SYN by its timestamp.
+        let timeout_s = rto_initial.as_secs_f64().max(3.0);
+        let is_unmeasured = self.flow.load != Load::Bulk && !policy.adaptive_delayed_ack;
+        (is_unmeasured && largest_s > timeout_s).then(|| {
+            format!(
+                "the round-trip time of {largest_s:.1} s exceeds the timeout of {timeout_s:.0} s \
+                    that follows a retransmission of SYN: segments are retransmitted before their \
+                    first acknowledgement arrives, which the formula excludes: the time is a lower \
+                    bound; use backend `sim`"
+            )
+        })
     }
 }

@@ -43,7 +43,9 @@ impl Completion {
     ) -> Option<Self> {
         let demand = chain.first();
         let Load::Transfer(transfer) = &demand.flow.load else { return None };
-        let last_s = all_at_once_s(chain, transfer.size)?;
+        let Some(last_s) = all_at_once_s(chain, transfer.size) else {
+            return Some(Self::without_formula());
+        };
         let certain = Self { mean_s: Some(last_s), last_s, note: None };
         let slowest = &chain.split_connections[chain.slowest];
         if demand.connections == 1 || slowest.law == ThroughputLaw::SquareRoot {
@@ -66,6 +68,13 @@ impl Completion {
             )
         });
         Some(Self { mean_s, last_s, note })
+    }
+
+    /// The series of the handshake diverges (see [`transfer_time`]).
+    fn without_formula() -> Self {
+        let note = "half of the packets or more are lost in one direction, for which the formula \
+            of the handshake has no mean; use backend `sim`";
+        Self { mean_s: None, last_s: f64::INFINITY, note: Some(note.to_owned()) }
     }
 }
 
@@ -130,6 +139,7 @@ fn all_at_once_s(chain: &ConnectionChain<'_>, size: Bytes) -> Option<f64> {
         initial_window: initial_window(demand),
         growth: WindowGrowth::of(&demand.stack),
         link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
+        acknowledged: demand.path.acks_per_s() * demand.segments_per_ack(),
         steady: demand.arriving(),
         forward_s: demand.path.last_segment_s(segments, last as f64),
         ack_loss: demand.path.ack_loss(),
@@ -195,9 +205,18 @@ fn initial_window(demand: &Demand<'_>) -> f64 {
     let stack = &demand.stack;
     match stack.congestion_control {
         CongestionControlAlgorithm::Fixed => demand.connection.window,
-        _ if begins_with_one_segment(stack) => 1.0,
+        _ if begins_with_one_segment(stack) || repeats_syn(demand) => 1.0,
         _ => f64::from(stack.initial_window) / f64::from(stack.mss),
     }
+}
+
+/// Whether SYN is retransmitted because its answer needs longer than the initial timeout, so that
+/// the initial window is one segment (RFC 5681, section 3.1). Linux permits one retransmission
+/// (`tcp_init_transfer`), and the second one follows after twice the timeout.
+fn repeats_syn(demand: &Demand<'_>) -> bool {
+    let StackParams { rto_initial, policy, .. } = &demand.stack;
+    let timeouts = if policy.adaptive_delayed_ack { 3.0 } else { 1.0 };
+    handshake(demand).is_some_and(|opening| opening.rtt_s > timeouts * rto_initial.as_secs_f64())
 }
 
 /// Time in seconds that the receiver delays the acknowledgement of the first round, if the round

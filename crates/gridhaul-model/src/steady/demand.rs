@@ -195,12 +195,21 @@ impl<'s> Demand<'s> {
         let queue_segments =
             hop.map_or(0.0, |hop| hop.queue / hop.sharers) * self.segments_per_ack();
         let Connection { rtt_s, window, .. } = self.connection;
-        if window > rate * rtt_s + queue_segments {
+        let [alpha, beta, _] = self.stack.vegas.thresholds();
+        let pipe = rate * rtt_s;
+        // Vegas holds alpha to beta segments in the queues of the path, in either direction.
+        let holds_back = self.law == ThroughputLaw::Vegas && window > pipe + alpha;
+        let in_flight = if holds_back { window.min(pipe + beta) } else { window };
+        if in_flight > pipe + queue_segments {
             let why = "acknowledgements overflow this queue, and no formula gives their loss; \
                 enlarge the queue, reduce the receive window, or use backend `sim`";
             return Err((format!("{key}.queue"), why.to_owned()));
         }
-        self.rtt_s = (self.limit == Bottleneck::Window).then(|| window / rate);
+        self.rtt_s = match self.limit {
+            _ if holds_back => Some(rtt_s + (alpha + beta) / 2.0 / rate),
+            Bottleneck::Window => Some(window / rate),
+            _ => None,
+        };
         self.rate = rate;
         self.limit = Bottleneck::Acknowledgements(key);
         Ok(())

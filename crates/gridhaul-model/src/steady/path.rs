@@ -195,6 +195,13 @@ impl Path {
         1.0 - self.reverse.iter().map(|hop| 1.0 - hop.loss).product::<f64>()
     }
 
+    /// Acknowledgements per second of each connection on the slowest link of the reverse path.
+    pub(super) fn acks_per_s(&self) -> f64 {
+        let rates =
+            self.reverse.iter().map(|hop| hop.bits_per_s / (8.0 * self.ack_bytes * hop.sharers));
+        rates.fold(f64::INFINITY, f64::min)
+    }
+
     /// The bottleneck link: segments per second that each connection may send without other flows,
     /// and the hop. Lost packets use the rate of the link that loses them.
     pub(super) fn bottleneck(&self) -> Option<(f64, &PathHop)> {

@@ -19,6 +19,8 @@ pub struct TransferTime {
     pub growth: WindowGrowth,
     /// Rate of the bottleneck link, in segments per second.
     pub link: f64,
+    /// Segments per second that acknowledgements on the slowest link of the reverse path cover.
+    pub acknowledged: f64,
     /// Segments per second that arrive in the steady state.
     pub steady: f64,
     /// One-way delay of the last segment, in seconds.
@@ -38,6 +40,8 @@ pub struct WindowGrowth {
     /// Vegas: slow start in every other round only (Brakmo and Peterson 1995, section 3.3). After
     /// the first round, or after the second one.
     pub every_other_round: Option<u32>,
+    /// Slow start ends where the round-trip time grows: HyStart of CUBIC, and Vegas.
+    pub ends_with_delay: bool,
 }
 
 impl WindowGrowth {
@@ -45,7 +49,9 @@ impl WindowGrowth {
     #[must_use]
     pub fn of(stack: &StackParams) -> Self {
         let is_vegas = stack.congestion_control == CongestionControlAlgorithm::Vegas;
+        let is_cubic = stack.congestion_control == CongestionControlAlgorithm::Cubic;
         Self {
+            ends_with_delay: is_vegas || is_cubic && stack.hystart,
             threshold: f64::from(stack.initial_ssthresh) / f64::from(stack.mss.max(1)),
             every_other_round: is_vegas.then(|| u32::from(!begins_with_one_segment(stack))),
         }
@@ -112,12 +118,14 @@ pub fn transfer_time(connection: &Connection, transfer: &TransferTime) -> Option
 }
 
 /// Seconds until `segments` segments have arrived in slow start. Section 2.2 sums the rounds by a
-/// logarithm; here they are counted, since the last round is never a fraction of a round trip.
+/// logarithm; here they are counted, since the last round is never a fraction of a round trip. From
+/// the round on that fills a link, or whose acknowledgements do, the link determines the time.
 fn slow_start_time(connection: &Connection, transfer: &TransferTime, segments: f64) -> f64 {
     let Connection { rtt_s, window: largest, acked_by_each: b, .. } = *connection;
     let mut round = 0;
     let (mut time, mut sent, mut window) = (0.0, 0.0, transfer.initial_window.min(largest));
-    while sent + window < segments && window < transfer.link * rtt_s {
+    let pipe = transfer.link.min(transfer.acknowledged) * rtt_s;
+    while sent + window < segments && window < pipe {
         // At the largest window all rounds are equal.
         let equal_rounds =
             if window < largest { 1.0 } else { ((segments - sent) / window).ceil() - 1.0 };
@@ -126,7 +134,28 @@ fn slow_start_time(connection: &Connection, transfer: &TransferTime, segments: f
         window = transfer.growth.after(window, b, round).min(largest);
         round += 1;
     }
-    time + transfer.forward_s + (segments - sent - 1.0).max(0.0) / transfer.link
+    let by_link = (segments - sent - 1.0).max(0.0) / transfer.link;
+    let by_acks = time_of_acks(connection, transfer, window, segments - sent - window);
+    time + transfer.forward_s + by_link.max(by_acks)
+}
+
+/// Seconds until the acknowledgements of a window have permitted to send `rest` more segments, on a
+/// link that transmits acknowledgements one after another. An acknowledged segment permits one, and
+/// the fraction 1/b of another one while the window grows (RFC 5681, section 3.1).
+fn time_of_acks(connection: &Connection, transfer: &TransferTime, window: f64, rest: f64) -> f64 {
+    let Connection { rtt_s, window: largest, acked_by_each: b, .. } = *connection;
+    if rest <= 0.0 || transfer.acknowledged.is_infinite() {
+        return 0.0;
+    }
+    // Acknowledgements that wait for each other lengthen the round trip.
+    let top = match transfer.growth.ends_with_delay {
+        true => window,
+        false => largest.min(transfer.growth.threshold.max(window)),
+    };
+    let growing = (rest / (1.0 + 1.0 / b)).min((top - window) * b);
+    let equal = rest - growing * (1.0 + 1.0 / b);
+    // The first acknowledgement arrives after a round trip.
+    rtt_s + (growing + equal - 1.0).max(0.0) / transfer.acknowledged
 }
 
 /// Mean time of the handshake (section 2.1), whose timeout doubles with each loss.
@@ -154,12 +183,13 @@ mod tests {
     };
     /// Slow start without a threshold.
     const SLOW_START: WindowGrowth =
-        WindowGrowth { threshold: f64::INFINITY, every_other_round: None };
+        WindowGrowth { threshold: f64::INFINITY, every_other_round: None, ends_with_delay: false };
     const OPEN: TransferTime = TransferTime {
         segments: 14.0,
         initial_window: 2.0,
         growth: SLOW_START,
         link: 1e6,
+        acknowledged: f64::INFINITY,
         steady: 1e6,
         forward_s: 0.05,
         ack_loss: 0.0,
@@ -180,6 +210,27 @@ mod tests {
         // One segment takes the one-way delay.
         let one = TransferTime { segments: 1.0, initial_window: 10.0, ..OPEN };
         assert_eq!(transfer_time(&PATH, &one), Some(0.05));
+    }
+
+    #[test]
+    fn acknowledgements_on_a_slow_link_by_hand() {
+        // 685 segments, a window of 50, an acknowledgement each 16 ms: 10 segments are sent at
+        // once; 40 acknowledgements permit two segments each, and 595 more one each. The last of
+        // the 635 arrives after a round trip and 634 · 16 ms.
+        let path = Connection { window: 50.0, ..PATH };
+        let slow =
+            TransferTime { segments: 685.0, initial_window: 10.0, acknowledged: 62.5, ..OPEN };
+        assert!((transfer_time(&path, &slow).unwrap() - 10.294).abs() < 1e-9);
+        // Acknowledgements of two segments permit three, and the window is not limited: 60 segments
+        // follow 40 acknowledged ones, at 48 of them in a second.
+        let delayed = Connection { acked_by_each: 2.0, ..PATH };
+        let slow =
+            TransferTime { segments: 70.0, initial_window: 10.0, acknowledged: 48.0, ..OPEN };
+        assert!((transfer_time(&delayed, &slow).unwrap() - (0.15 + 39.0 / 48.0)).abs() < 1e-4);
+        // HyStart ends slow start with the first of them: each acknowledged segment permits one.
+        let growth = WindowGrowth { ends_with_delay: true, ..SLOW_START };
+        let slow = TransferTime { growth, ..slow };
+        assert!((transfer_time(&delayed, &slow).unwrap() - (0.15 + 59.0 / 48.0)).abs() < 1e-4);
     }
 
     #[test]

@@ -5,5 +5,6 @@ mod meters;
 mod proxies;
 mod shared_transfers;
 mod short_queues;
+mod slow_acknowledgements;
 mod steady;
 mod windows;
