@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gridhaul import _native
 from gridhaul._errors import Interrupted, SessionError
+from gridhaul._node_names import NodeNames
 from gridhaul._scenario import Scenario, scenario_or_file
 from gridhaul._values import U32_MAX, whole
 
@@ -75,8 +76,9 @@ class Session:
     A session is not shared between threads: a call during another one raises ``RuntimeError``.
     """
 
-    __slots__ = ("_inner", "_scenario")
+    __slots__ = ("_inner", "_names", "_scenario")
     _inner: _native.Session | None
+    _names: NodeNames | None
 
     def __init__(
         self, scenario: Scenario | str | os.PathLike[str], *, replication: int = 0
@@ -96,6 +98,7 @@ class Session:
         whole("replication", replication, most=U32_MAX, error=SessionError)
         self._scenario = scenario_or_file(scenario)
         self._inner = _native.Session(self._scenario._inner, replication)
+        self._names = None
 
     @property
     def now_s(self) -> float:
@@ -247,6 +250,12 @@ class Session:
         if self._inner is None:
             return f"<gridhaul.Session {self._scenario.title!r}, closed>"
         return f"<gridhaul.Session {self._scenario.title!r} at {self.now_s} s>"
+
+    def _node_names(self) -> NodeNames:
+        """Return which names mean the same nodes; few sessions need them."""
+        if self._names is None:
+            self._names = NodeNames(self._scenario)
+        return self._names
 
     def _messages(
         self,

@@ -32,8 +32,8 @@ class Supply:
         """Take the nodes of each element.
 
         Args:
-            elements: Names of nodes, such as ``"concentrator"`` or ``"meter[3]"``, by the name of
-                the element, such as ``"feeder 1"``.
+            elements: Names of nodes, such as ``"concentrator"``, ``"meter[3]"``, or ``"meter"`` for
+                all members of a group, by the name of the element, such as ``"feeder 1"``.
 
         Raises:
             InputError: An element without nodes, or a text instead of a list.
@@ -98,13 +98,28 @@ class Supply:
         energised = bool(energised)
         if energised == (element not in self._deenergised):
             return
-        # Nodes of other elements keep their state.
-        before = {node: self._works(node) for node in nodes}
-        (self._deenergised.discard if energised else self._deenergised.add)(element)
-        for node in nodes:
-            if (works := self._works(node)) != before[node]:
-                session.set_node(node, up=works)
+        names = session._node_names()
+        supplied = {
+            element: {names.canonical(node) for node in nodes}
+            for element, nodes in self._elements.items()
+        }
+        # A group is set as a whole, unless an element names members of it.
+        divided = {names.group(node) for nodes in supplied.values() for node in nodes}
+        changed = [
+            single
+            for node in dict.fromkeys(names.canonical(node) for node in nodes)
+            for single in (names.members(node) if node in divided else [node])
+        ]
 
-    def _works(self, node: str) -> bool:
-        supplies = [element for element, nodes in self._elements.items() if node in nodes]
-        return any(element not in self._deenergised for element in supplies)
+        def works(node: str) -> bool:
+            return any(
+                name not in self._deenergised and (node in nodes or names.group(node) in nodes)
+                for name, nodes in supplied.items()
+            )
+
+        # Nodes of other elements keep their state.
+        before = {node: works(node) for node in changed}
+        (self._deenergised.discard if energised else self._deenergised.add)(element)
+        for node, worked in before.items():
+            if (is_up := works(node)) != worked:
+                session.set_node(node, up=is_up)

@@ -207,6 +207,28 @@ def test_an_element_takes_its_nodes_down(meters: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
+    ("group", "member"), [("meter", "meter[3]"), ("meter[3]", "meter"), ("head", "head[0]")]
+)
+def test_an_element_of_a_group_supplies_its_members(
+    meters: Scenario, group: str, member: str
+) -> None:
+    session = Session(meters)
+    supply = gridhaul.Supply({"feeder": [group], "battery": [member]})
+    supply.set(session, "feeder", energised=False)
+    kept = session.send("meter[3]", "head", 100, 1.0)
+    session.send("meter[4]", "head", 100, 1.0)
+    # The battery supplies the member, and the rest of the group as far as it names it.
+    expected = {kept} if member == "meter[3]" else {kept, kept + 1}
+    assert {message.id for message in session.advance_to(10)} == expected
+    supply.set(session, "battery", energised=False)
+    session.send("meter[3]", "head", 100)
+    assert session.advance_to(20) == []
+    supply.set(session, "feeder", energised=True)
+    delivered = {message.id for message in session.advance_to(59)}
+    assert (kept + 2 in delivered) == (group != "head" or member == "head[0]")
+
+
+@pytest.mark.parametrize(
     ("elements", "message"),
     [
         (None, "elements: expected a dict of the nodes of each element, found NoneType"),
