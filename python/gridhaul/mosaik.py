@@ -159,8 +159,10 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
             raise InputError(
                 f'{model}: a name is missing\n  help: create it as {model}(name="head")'
             )
-        names = [name] if num == 1 else [f"{name}[{member}]" for member in range(num)]
-        for entity in names:
+        entities = [name] if num == 1 else [f"{name}[{member}]" for member in range(num)]
+        if model == "Node":
+            entities = [self._node(entity) for entity in entities]
+        for entity in entities:
             if entity in self._entities:
                 raise InputError(f"the entity {entity!r} exists\n  help: use the first one")
             if model == "Node":
@@ -169,7 +171,7 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
             else:
                 self._session.set_link(entity)
             self._entities[entity] = model
-        return [{"eid": entity, "type": model} for entity in names]
+        return [{"eid": entity, "type": model} for entity in entities]
 
     def step(self, time: int, inputs: Any, max_advance: int) -> int | None:
         """Send the messages of a time; mosaik calls this."""
@@ -219,6 +221,18 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
         self._ended = self._ended[len(due) :]
         return due
 
+    def _node(self, name: str) -> str:
+        """Return the only name of a node, which is that of its entity."""
+        names = self._session._node_names()
+        node = names.canonical(name)
+        if (size := names.size(node)) > 1:
+            raise InputError(
+                f"`{node}` is a group of {size}, and an entity is one node\n"
+                f'  help: create it as Node(name="{node}[0]"), or all members by '
+                f'Node.create({size}, name="{node}")'
+            )
+        return node
+
     def _create_element(self, nodes: Sequence[str] | None) -> dict[str, str]:
         name = f"element-{len(self._entities)}"
         self._supply.add(name, nodes or ())
@@ -245,6 +259,7 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
 
     def _received(self, ended: Sequence[Message]) -> dict[str, dict[str, list[Received]]]:
         outputs: dict[str, dict[str, list[Received]]] = {}
+        canonical = self._session._node_names().canonical
         for end in ended:
             source, message = self._sent.pop(end.id)
             received: Received = {
@@ -259,7 +274,8 @@ class Network(mosaik_api_v3.Simulator):  # type: ignore[misc, unused-ignore]
                 "lost": end.lost,
                 "altered": end.altered,
             }
-            entity, name = (message["to"], "received") if end.delivered else (source, "lost")
+            receiver = canonical(message["to"])
+            entity, name = (receiver, "received") if end.delivered else (source, "lost")
             outputs.setdefault(entity, {}).setdefault(name, []).append(received)
         return outputs
 

@@ -222,6 +222,7 @@ def test_an_outage_of_a_feeder_takes_its_nodes_down() -> None:
     [
         (lambda network: network.Node(name="metre"), "there is no node `metre`"),
         (lambda network: network.Node(), "a name is missing"),
+        (lambda network: network.Node(name="meter"), r"help: create it as Node\(name=\"meter\[0\]"),
         (lambda network: network.Element(nodes=["metre"]), "there is no node `metre`"),
         (lambda network: network.Element(), "expected a list of nodes"),
         (lambda network: network.Link(name="x"), "there is no link `x`"),
@@ -234,6 +235,19 @@ def test_wrong_entities_are_refused(create: Any, text: str) -> None:
             create(network)
 
 
+def test_head_0_is_the_node_head() -> None:
+    network = gridhaul.mosaik.Network()
+    network.init("network", 1.0, scenario=district())
+    network.create(1, "Node", name="meter[0]")
+    assert [entity["eid"] for entity in network.create(1, "Node", name="head[0]")] == ["head"]
+    message = {"to": "head[0]", "bytes": 9}
+    following = network.step(0, {"meter[0]": {"send": {"sim.meter": message}}}, 10)
+    assert following is not None
+    network.step(following, {}, 10)
+    outputs = network.get_data({"head": ["received"]})
+    assert [received["to"] for received in outputs["head"]["received"]] == ["head[0]"]
+
+
 def test_a_wrong_message_is_refused() -> None:
     network = gridhaul.mosaik.Network()
     network.init("network", 1.0, scenario=district())
@@ -242,7 +256,7 @@ def test_a_wrong_message_is_refused() -> None:
         ("report", "expected a message, found 'report'"),
         ({"to": "head"}, "expected a message"),
         ({"to": "hea", "bytes": 9}, "there is no node `hea`"),
-        ({"to": "head", "bytes": 0}, "send at least 1 B"),
+        ({"to": "head", "bytes": 0}, "expected 1 or more, found 0"),
     ]:
         with pytest.raises(gridhaul.GridhaulError, match=text):
             network.step(0, {"meter[0]": {"send": {"sim.meter": message}}}, 10)
