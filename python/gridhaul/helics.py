@@ -24,7 +24,6 @@ import csv
 import os
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -61,7 +60,7 @@ class MessageRecord(NamedTuple):
         destination: Endpoint to which it was sent.
         bytes: Payload in bytes.
         sent_s: When it was sent, in seconds.
-        at_s: When it was delivered or lost, in seconds.
+        at_s: When it was delivered or lost, in seconds; None if it is in transit at the end.
         lost: Why it was lost, such as ``"queue_full"``; None if it was delivered.
         altered: Whether it arrived with altered content.
 
@@ -71,7 +70,7 @@ class MessageRecord(NamedTuple):
     destination: str
     bytes: int
     sent_s: float
-    at_s: float
+    at_s: float | None
     lost: str | None
     altered: bool
 
@@ -123,15 +122,23 @@ class Network:
                 progress, and again each time it has doubled.
 
         Raises:
-            SessionError: The scenario cannot be stepped.
-            InputError: An endpoint is mapped to a node that the scenario does not have.
+            SessionError: The scenario cannot be stepped, or does not have the node of an endpoint.
+            InputError: An endpoint is mapped to a group of nodes.
 
         """
         scenario = scenario_or_file(scenario)
         self._session = Session(scenario, replication=replication)
-        self._nodes = _nodes(scenario) if endpoints is None else dict(endpoints)
-        for node in self._nodes.values():
+        names = self._session._node_names()
+        if endpoints is None:
+            endpoints = {name: name for name in names.single()}
+        self._nodes = {name: names.canonical(node) for name, node in endpoints.items()}
+        for endpoint, node in self._nodes.items():
             self._session.set_node(node, up=True)
+            if (size := names.size(node)) > 1:
+                raise InputError(
+                    f"the endpoint {endpoint!r}: `{node}` is a group of {size}\n"
+                    f"  help: map it to one node, such as {node}[0]"
+                )
         self._supply = Supply(supply or {})
         self._timeout_s = timeout_s
         self._report_after_s = report_after_s
@@ -156,6 +163,9 @@ class Network:
     def run(self, until_s: float, on_message: Callable[[MessageRecord], None] | None = None) -> int:
         """Carry messages until a time in seconds, and leave the federation.
 
+        A message between two endpoints of one node arrives at once. After an error, the whole
+        federation ends with it, because messages of the other federates would be lost unnoticed.
+
         Args:
             until_s: End of the co-simulation.
             on_message: Called with each message when it is delivered or lost.
@@ -171,8 +181,28 @@ class Network:
             return self._run(until_s, on_message or (lambda _: None))
         except helics.HelicsException as error:
             raise FederationError(f"HELICS: {error}") from error
+        except FederationError:
+            raise
+        except BaseException as error:
+            self._end_federation(f"gridhaul: {error}")
+            raise
         finally:
             self._session.close()
+
+    @property
+    def in_transit(self) -> list[MessageRecord]:
+        """Messages that are neither delivered nor lost, without a time of their end."""
+        return [
+            MessageRecord(
+                sent.source, sent.destination, len(sent.payload), sent.sent_s, None, None, False
+            )
+            for sent in self._in_flight.values()
+        ]
+
+    def _end_federation(self, text: str) -> None:
+        # A call for the federate would wait for a pending request.
+        core = helics.helicsFederateGetCore(self._federate)
+        helics.helicsCoreGlobalError(core, 1, text.partition("\n")[0].encode())
 
     def _run(self, until_s: float, on_message: Callable[[MessageRecord], None]) -> int:
         helics.helicsFederateEnterExecutingModeAsync(self._federate)
@@ -200,11 +230,13 @@ class Network:
                     ended += self._session.advance_to(first_s)
             for element, energised in changes:
                 self._supply.set(self._session, element, energised=energised)
-            for message in messages:
-                self._send(message)
             for end in ended:
                 on_message(self._deliver(end))
                 delivered += end.delivered
+            for message in messages:
+                if (arrived := self._send(message)) is not None:
+                    on_message(arrived)
+                    delivered += 1
         helics.helicsFederateDisconnect(self._federate)
         return delivered
 
@@ -243,11 +275,17 @@ class Network:
             messages.append(_InFlight(source, destination, payload, sent_s))
         return messages
 
-    def _send(self, message: _InFlight) -> None:
+    def _send(self, message: _InFlight) -> MessageRecord | None:
+        """Send a message over the network; return its record if both endpoints have one node."""
         source, destination = self._node(message.source), self._node(message.destination)
+        if source == destination:
+            self._hand_over(message, message.payload, message.sent_s)
+            ends, at_s = (message.source, message.destination), message.sent_s
+            return MessageRecord(*ends, len(message.payload), at_s, at_s, None, False)
         size = max(1, len(message.payload))
         at_s = max(message.sent_s, self._session.now_s)
         self._in_flight[self._session.send(source, destination, size, at_s)] = message
+        return None
 
     def _node(self, endpoint: str) -> str:
         if endpoint not in self._nodes:
@@ -260,18 +298,22 @@ class Network:
     def _deliver(self, end: Message) -> MessageRecord:
         sent = self._in_flight.pop(end.id)
         if end.delivered:
-            message = helics.helicsEndpointCreateMessage(self._endpoint)
             payload = _altered(sent.payload) if end.altered else sent.payload
-            helics.helicsMessageSetData(message, payload)
-            helics.helicsMessageSetDestination(message, sent.destination)
-            helics.helicsMessageSetOriginalDestination(message, sent.destination)
-            helics.helicsMessageSetSource(message, sent.source)
-            helics.helicsMessageSetOriginalSource(message, sent.source)
-            helics.helicsMessageSetTime(message, end.at_s)
-            helics.helicsEndpointSendMessage(self._endpoint, message)
+            self._hand_over(sent, payload, end.at_s)
         size = len(sent.payload)
         ends = (sent.source, sent.destination)
         return MessageRecord(*ends, size, end.sent_s, end.at_s, end.lost, end.altered)
+
+    def _hand_over(self, sent: _InFlight, payload: bytes, at_s: float) -> None:
+        """Send a message to its destination, with this time."""
+        message = helics.helicsEndpointCreateMessage(self._endpoint)
+        helics.helicsMessageSetData(message, payload)
+        helics.helicsMessageSetDestination(message, sent.destination)
+        helics.helicsMessageSetOriginalDestination(message, sent.destination)
+        helics.helicsMessageSetSource(message, sent.source)
+        helics.helicsMessageSetOriginalSource(message, sent.source)
+        helics.helicsMessageSetTime(message, at_s)
+        helics.helicsEndpointSendMessage(self._endpoint, message)
 
     def _wait(self, awaited: str) -> None:
         """Wait for HELICS, report a federation without progress, and end at the timeout."""
@@ -284,9 +326,7 @@ class Network:
                 pause_s = 0.0001
             if self._timeout_s is not None and waited_s >= self._timeout_s:
                 text = self._diagnosis(awaited, self._timeout_s)
-                # A call for the federate would wait for its pending request.
-                core = helics.helicsFederateGetCore(self._federate)
-                helics.helicsCoreGlobalError(core, 1, f"no progress: {awaited}".encode())
+                self._end_federation(f"no progress: {awaited}")
                 raise FederationError(f"{text}\n  help: end the federate that does not answer")
             if waited_s >= report_s:
                 print(self._diagnosis(awaited, report_s), file=sys.stderr, flush=True)
@@ -309,15 +349,6 @@ def _altered(payload: bytes) -> bytes:
     return payload[:-1] + bytes([payload[-1] ^ 0x10]) if payload else payload
 
 
-def _nodes(scenario: Scenario) -> dict[str, str]:
-    """Return the nodes of a scenario as endpoints of the same names."""
-    names: list[str] = []
-    for name, keys in tomllib.loads(scenario.to_toml())["node"].items():
-        count = int(keys.get("count", 1))
-        names += [name] if count == 1 else [f"{name}[{member}]" for member in range(count)]
-    return {name: name for name in names}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the network of a scenario as a federate: ``python -m gridhaul.helics --help``."""
     options = _parser().parse_args(arguments)
@@ -335,18 +366,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             timeout_s=options.timeout,
             report_after_s=options.report_after,
         )
-        records: list[MessageRecord] = []
-        delivered = network.run(options.until, records.append)
+        return _carry(network, options.until, options.messages)
     except GridhaulError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
-    if options.messages:
-        with open(options.messages, "w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(MessageRecord._fields)
-            rows.writerows(records)
-    print(f"{delivered} messages delivered, {len(records) - delivered} lost")
+
+
+def _carry(network: Network, until_s: float, file: str | None) -> int:
+    """Run a network, and write the records of its messages, also after an error."""
+    records: list[MessageRecord] = []
+    try:
+        delivered = network.run(until_s, records.append)
+    finally:
+        in_transit = network.in_transit
+        if file is not None:
+            _write([*records, *in_transit], file)
+    lost = len(records) - delivered
+    print(f"{delivered} messages delivered, {lost} lost, {len(in_transit)} in transit at the end")
     return 0
+
+
+def _write(records: Iterable[MessageRecord], path: str) -> None:
+    with open(path, "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(MessageRecord._fields)
+        rows.writerows(records)
 
 
 def _parser() -> argparse.ArgumentParser:

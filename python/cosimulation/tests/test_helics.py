@@ -374,6 +374,117 @@ def test_the_table_names_what_each_federate_waits_for() -> None:
     ]
 
 
+SHARED = """
+title = "Endpoints of one node, and nodes without a flow"
+duration = "1 h"
+[node]
+meter = { count = 2 }
+concentrator = {}
+head = {}
+[link.line]
+from = "meter"
+to = "concentrator"
+both = { rate = "64 kbit/s", delay = "20 ms" }
+[link.uplink]
+from = "concentrator"
+to = "head"
+both = { rate = "256 kbit/s", delay = "40 ms" }
+[flow.reports]
+from = "meter"
+to = "head"
+transport = "datagram"
+load = "external"
+"""
+
+
+def shared(
+    plan: list[tuple[float, str, str]], records: list[gridhaul.helics.MessageRecord]
+) -> gridhaul.helics.Network:
+    """Send messages through a network, of which ``control`` has all endpoints.
+
+    Args:
+        plan: The messages: time, source, destination.
+        records: Gets the records of the network.
+
+    """
+    with broker(2) as name:
+        control = join("control", name)
+        nodes = {
+            "sensor": "meter[1]",
+            "control": "head",
+            "archive": "head[0]",
+            "relay": "concentrator",
+        }
+        endpoints = {
+            endpoint: helics.helicsFederateRegisterGlobalEndpoint(control, endpoint, "")
+            for endpoint in nodes
+        }
+        network = gridhaul.helics.Network(
+            gridhaul.Scenario.from_toml(SHARED),
+            endpoints=nodes,
+            core_type="inproc",
+            broker=name,
+            timeout_s=10,
+        )
+
+        def write() -> None:
+            helics.helicsFederateEnterExecutingMode(control)
+            for at_s, source, destination in plan:
+                while helics.helicsFederateGetCurrentTime(control) < at_s:
+                    helics.helicsFederateRequestTime(control, at_s)
+                helics.helicsEndpointSendBytesTo(endpoints[source], b"value", destination)
+            leave(control)
+
+        errors: list[BaseException] = []
+
+        def attempt(call: Callable[[], Any]) -> None:
+            try:
+                call()
+            except (gridhaul.GridhaulError, helics.HelicsException) as error:
+                errors.append(error)
+
+        calls = [write, lambda: network.run(UNTIL_S, records.append)]
+        threads([functools.partial(attempt, call) for call in calls])
+    # An error of one ends both.
+    assert len(errors) in {0, 2}
+    if errors:
+        raise next(error for error in errors if isinstance(error, gridhaul.GridhaulError))
+    return network
+
+
+@isolated
+def test_a_message_to_an_endpoint_of_the_same_node_arrives_at_once() -> None:
+    records: list[gridhaul.helics.MessageRecord] = []
+    network = shared([(1.0, "control", "archive")], records)
+    found = [(record.destination, record.sent_s, record.at_s) for record in records]
+    assert found == [("archive", 1.0, 1.0)]
+    assert network.in_transit == []
+
+
+@isolated
+def test_an_error_of_the_network_ends_the_federation_and_keeps_the_records() -> None:
+    records: list[gridhaul.helics.MessageRecord] = []
+    with pytest.raises(gridhaul.SessionError, match=r"leads from `head` to `concentrator`"):
+        shared([(1.0, "control", "archive"), (2.0, "control", "relay")], records)
+    assert [record.destination for record in records] == ["archive"]
+
+
+@isolated
+def test_messages_in_transit_at_the_end_have_no_time_of_their_end() -> None:
+    records: list[gridhaul.helics.MessageRecord] = []
+    network = shared([(1.0, "sensor", "control"), (UNTIL_S - 0.01, "sensor", "control")], records)
+    assert [record.sent_s for record in records] == [1.0]
+    in_transit = [(record.source, record.sent_s, record.at_s) for record in network.in_transit]
+    assert in_transit == [("sensor", UNTIL_S - 0.01, None)]
+
+
+def test_an_endpoint_is_one_node() -> None:
+    with pytest.raises(gridhaul.InputError, match=r"`meter` is a group of 2"):
+        gridhaul.helics.Network(
+            gridhaul.Scenario.from_toml(SHARED), endpoints={"m": "meter"}, core_type="inproc"
+        )
+
+
 def test_wrong_endpoints_are_refused() -> None:
     with pytest.raises(gridhaul.SessionError, match="there is no node `metre`"):
         gridhaul.helics.Network(
