@@ -96,7 +96,7 @@ class Network:
         supply: Mapping[str, Iterable[str]] | None = None,
         replication: int = 0,
         name: str = "gridhaul",
-        core_type: str = "zmq",
+        core_type: str = "zmqss",
         core_init: str = "",
         broker: str | None = None,
         timeout_s: float | None = None,
@@ -114,7 +114,9 @@ class Network:
                 it is 0, the nodes do not work.
             replication: Number of the replication, which selects the random numbers.
             name: Name of the federate.
-            core_type: Type of the core, such as ``"zmq"``, ``"tcp"`` or ``"inproc"``.
+            core_type: Type of the core, such as ``"zmqss"``, ``"tcp"`` or ``"inproc"``: that of
+                the broker. With ``"zmq"`` and ``"tcp"``, federations with filters that reroute
+                messages often hang.
             core_init: Further arguments of the core, as HELICS documents them.
             broker: Address or name of the broker; None: that of HELICS.
             timeout_s: End with an error if the federation makes no progress for this real time.
@@ -420,7 +422,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--messages", metavar="FILE", help="write a CSV line for each message")
     parser.add_argument("--replication", type=int, default=0, help="selects the random numbers")
     parser.add_argument("--name", default="gridhaul", help="name of the federate")
-    parser.add_argument("--core-type", default="zmq", help="type of the core of HELICS")
+    parser.add_argument(
+        "--core-type",
+        default="zmqss",
+        help="type of the core of HELICS, that of the broker (default: zmqss)",
+    )
     parser.add_argument("--core-init", default="", help="further arguments of the core")
     parser.add_argument("--broker", help="address of the broker")
     parser.add_argument(
