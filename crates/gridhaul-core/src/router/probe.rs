@@ -57,8 +57,6 @@ pub(super) const AGE_MAX: Duration = Duration::from_millis(u16::MAX as u64);
 
 const MAGIC: [u8; 2] = *b"GR";
 const VERSION: u8 = 2;
-const HEADER: usize = 20;
-const REPORT: usize = 13;
 
 const CARRIER: u8 = 1;
 const RECEIVED: u8 = 2;
@@ -75,10 +73,17 @@ pub fn link_number(name: &str) -> u16 {
 }
 
 impl Probe {
+    /// Bytes of a probe without reports.
+    pub const HEADER_BYTES: usize = 20;
+
+    /// Bytes of each report.
+    pub const REPORT_BYTES: usize = 13;
+
     /// The bytes of the datagram.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER + REPORT * self.reports.len());
+        let mut bytes =
+            Vec::with_capacity(Self::HEADER_BYTES + Self::REPORT_BYTES * self.reports.len());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&[VERSION, self.reports.len() as u8]);
         bytes.extend_from_slice(&self.session.to_be_bytes());
@@ -104,9 +109,10 @@ impl Probe {
     /// The probe in a datagram; `None` if it is none of this version.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (header, rest) = bytes.split_at_checked(HEADER)?;
+        let (header, rest) = bytes.split_at_checked(Self::HEADER_BYTES)?;
         let is_probe = header[..2] == MAGIC && header[2] == VERSION;
-        let (reports, padding) = rest.split_at_checked(REPORT * usize::from(header[3]))?;
+        let (reports, padding) =
+            rest.split_at_checked(Self::REPORT_BYTES * usize::from(header[3]))?;
         if !is_probe || padding.iter().any(|byte| *byte != 0) {
             return None;
         }
@@ -126,7 +132,7 @@ impl Probe {
             link: short(header, 12),
             interval: Duration::from_millis(short(header, 14).into()),
             number: word(header, 16),
-            reports: reports.chunks_exact(REPORT).map(report).collect(),
+            reports: reports.chunks_exact(Self::REPORT_BYTES).map(report).collect(),
             padded_to: (!padding.is_empty()).then_some(bytes.len()),
         })
     }

@@ -1,6 +1,7 @@
 //! IP versions and the sizes of their headers.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -64,6 +65,15 @@ impl IpVersion {
     #[must_use]
     pub fn of_tcp_headers(size: Bytes) -> Option<Self> {
         Self::ALL.into_iter().find(|ip| ip.tcp_headers() == size)
+    }
+
+    /// The version of an address.
+    #[must_use]
+    pub const fn of_address(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
     }
 
     /// Whether this is the default version, which files leave out.

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use gridhaul_core::router::Probe;
 use gridhaul_linux::{Htb, HtbClass, IpPrefix};
 use gridhaul_scenario::relay::{RouterConfig, RouterLink, RouterShaper, network_prefixes};
+use gridhaul_scenario::scenario::IpVersion;
 use gridhaul_scenario::units::BitRate;
 
 use super::ruleset;
@@ -44,9 +46,8 @@ pub(super) struct DeviceBefore {
 /// is 32766.
 pub(super) const AFTER_MAIN: u32 = 32_768;
 
-/// Bytes of a probe without reports, and of each report, with headers of IPv6 and UDP.
-const PROBE: u64 = 68;
-const PROBE_REPORT: u64 = 13;
+/// Bytes of a probe without reports, with the larger headers.
+const PROBE: u64 = IpVersion::V6.datagram_headers().get() + Probe::HEADER_BYTES as u64;
 
 impl fmt::Display for Step {
     /// As a line of a shell.
@@ -118,36 +119,26 @@ pub(super) fn undo(router: &RouterConfig, before: &[DeviceBefore]) -> Vec<Step> 
 }
 
 /// Whether there are destinations of IPv4, and of IPv6.
-pub(super) fn versions(router: &RouterConfig) -> Vec<Version> {
+pub(super) fn versions(router: &RouterConfig) -> Vec<IpVersion> {
     let networks = network_prefixes(&router.destinations);
     let peer = router.peer.parse::<IpAddr>().ok();
     let addresses = || networks.iter().map(|(ip, _)| *ip).chain(peer);
-    let is_used = |version: &Version| addresses().any(|ip| version_of(ip) == *version);
-    [Version::V4, Version::V6].into_iter().filter(is_used).collect()
+    let is_used =
+        |version: &IpVersion| addresses().any(|ip| IpVersion::of_address(ip) == *version);
+    IpVersion::ALL.into_iter().filter(is_used).collect()
 }
 
 /// Whether routes use a gateway: those of its version of IP.
 pub(super) fn is_used(router: &RouterConfig, gateway: &str) -> bool {
-    let version = gateway.parse().map(version_of);
+    let version = gateway.parse().map(IpVersion::of_address);
     version.is_ok_and(|version| versions(router).contains(&version))
 }
 
-/// A version of IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
-    V4,
-    V6,
-}
-
-const fn version_of(ip: IpAddr) -> Version {
-    if ip.is_ipv6() { Version::V6 } else { Version::V4 }
-}
-
 /// Option of the program `ip`.
-pub(super) const fn option(version: Version) -> &'static str {
+pub(super) const fn option(version: IpVersion) -> &'static str {
     match version {
-        Version::V4 => "-4",
-        Version::V6 => "-6",
+        IpVersion::V4 => "-4",
+        IpVersion::V6 => "-6",
     }
 }
 
@@ -169,7 +160,7 @@ fn rules(router: &RouterConfig, action: &str, link: usize) -> Vec<Step> {
     let last = table + AFTER_MAIN;
     let selectors =
         [format!("pref {table} fwmark {mark:#x}/{LINK_MASK:#x}"), format!("pref {last} iif lo")];
-    let of_version = |version: Version| {
+    let of_version = |version: IpVersion| {
         let option = option(version);
         let rule =
             |selector: &String| format!("ip {option} rule {action} {selector} lookup {table}");
@@ -190,12 +181,14 @@ fn routes_of(router: &RouterConfig, number: usize, link: &RouterLink) -> Vec<Ste
     let own = router.address.parse::<IpAddr>().ok();
     let gateways: Vec<IpAddr> = link.gateway.iter().filter_map(|ip| ip.parse().ok()).collect();
     let route = |(ip, length): (IpAddr, u8)| {
-        let next_hop = gateways.iter().find(|gateway| gateway.is_ipv6() == ip.is_ipv6());
+        let version = IpVersion::of_address(ip);
+        let is_same = |other: &IpAddr| IpVersion::of_address(*other) == version;
+        let next_hop = gateways.iter().find(|gateway| is_same(gateway));
         // The next hop need not be in the network of an address of the device.
         let via = next_hop.map_or(String::new(), |ip| format!(" via {ip} onlink"));
-        let source = own.filter(|own| own.is_ipv6() == ip.is_ipv6());
+        let source = own.filter(is_same);
         let source = source.map_or(String::new(), |own| format!(" src {own}"));
-        let (option, table) = (option(version_of(ip)), table(router, number));
+        let (option, table) = (option(version), table(router, number));
         let device = &link.device;
         Step::Command(format!(
             "ip {option} route replace {ip}/{length}{via} dev {device}{source} table {table}"
@@ -240,7 +233,7 @@ fn probe_rate(router: &RouterConfig, link: &RouterLink) -> BitRate {
     // The peer reports large and small probes, and a large one is sent with every second small one.
     let large = link.probe_size.map_or(0, |size| size.get() / 2);
     let reports = if large > 0 { 2 } else { 1 } * router.link.len() as u64;
-    let bits = 8 * (PROBE + PROBE_REPORT * reports + large);
+    let bits = 8 * (PROBE + Probe::REPORT_BYTES as u64 * reports + large);
     let interval = link.probe_interval.as_nanos().max(1);
     BitRate::from_bits_per_sec(2 * bits * 1_000_000_000 / interval)
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use gridhaul_linux::{Htb, MarkRule};
 use gridhaul_scenario::relay::{PacketMatch, RouterConfig, TransportProtocol, network_prefixes};
-use gridhaul_scenario::scenario::OpeningSide;
+use gridhaul_scenario::scenario::{IpVersion, OpeningSide};
 
 /// The table, of which a network namespace has one.
 pub(super) const TABLE: &str = "inet gridhaul_router";
@@ -219,12 +219,14 @@ fn conditions(packets: &PacketMatch) -> Vec<String> {
 
 /// Conditions on source and destination, for all pairs of the same version of IP.
 fn address_pairs(from: &[(IpAddr, u8)], to: &[(IpAddr, u8)]) -> Vec<String> {
-    let texts = |field: &str, prefixes: &[(IpAddr, u8)]| -> Vec<(Option<bool>, String)> {
+    let texts = |field: &str, prefixes: &[(IpAddr, u8)]| -> Vec<(Option<IpVersion>, String)> {
         if prefixes.is_empty() {
             return vec![(None, String::new())];
         }
-        let known = prefixes.iter();
-        known.map(|prefix| (Some(prefix.0.is_ipv6()), address(field, *prefix))).collect()
+        let conditions = prefixes
+            .iter()
+            .map(|prefix| (Some(IpVersion::of_address(prefix.0)), address(field, *prefix)));
+        conditions.collect()
     };
     let (sources, destinations) = (texts("saddr", from), texts("daddr", to));
     let mut pairs = Vec::new();

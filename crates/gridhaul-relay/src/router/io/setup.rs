@@ -1,6 +1,5 @@
 //! Start of a hybrid router.
 
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use gridhaul_core::router::{LinkSettings, Machine, Settings, link_number};
 use gridhaul_linux::{Clock, Error, EventFlags, LinkEvents, interface_index, replace_mark_rules};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
+use gridhaul_scenario::scenario::IpVersion;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Loop;
@@ -24,10 +24,6 @@ use crate::runtime::management::StatusRequests;
 use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::systemd::Watchdog;
 use crate::runtime::{RunError, random};
-
-/// Headers of IP (RFC 791, RFC 8200) and UDP (RFC 768).
-const PROBE_HEADERS_V4: u64 = 20 + 8;
-const PROBE_HEADERS_V6: u64 = 40 + 8;
 
 /// The changes of a hybrid router as lines of a shell.
 pub(crate) fn commands(router: &RouterConfig) -> Result<String, RunError> {
@@ -158,8 +154,8 @@ fn start(router: &RouterConfig, clock: &Clock) -> Result<Machine, Error> {
 }
 
 fn settings(router: &RouterConfig) -> Settings {
-    let is_v6 = router.address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
-    let headers = if is_v6 { PROBE_HEADERS_V6 } else { PROBE_HEADERS_V4 };
+    let version = router.address.parse().map_or(IpVersion::V4, IpVersion::of_address);
+    let headers = version.datagram_headers().get();
     let link = |(name, link): (&String, &gridhaul_scenario::relay::RouterLink)| LinkSettings {
         name: name.clone(),
         probe_interval: link.probe_interval,

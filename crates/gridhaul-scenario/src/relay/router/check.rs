@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{PacketMatch, RouterConfig, RouterLink, RouterShaper, TransportProtocol};
 use crate::relay::prefix::{parse_prefix, prefix_error};
 use crate::scenario::router_times::{detection_time_error, hold_time_error, probe_interval_error};
-use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
+use crate::scenario::{Diagnostic, IpVersion, NAME_RULE, Scenario};
 use crate::units::QueueLimit;
 
 /// Each probe has up to two reports about each link: 228 bytes with eight links, which still fit a
@@ -142,7 +142,8 @@ fn check_link(key: &str, link: &RouterLink, found: &mut Vec<Diagnostic>) {
     let gateway = format!("{key}.gateway");
     let hops: Vec<_> =
         link.gateway.iter().filter_map(|text| ip_address(&gateway, text, found)).collect();
-    if [true, false].iter().any(|v6| hops.iter().filter(|ip| ip.is_ipv6() == *v6).count() > 1) {
+    let versions: BTreeSet<_> = hops.iter().copied().map(IpVersion::of_address).collect();
+    if versions.len() < hops.len() {
         let message = "there is more than one next hop for a version of IP";
         found.push(Diagnostic::new(gateway, message, ""));
     }
@@ -219,9 +220,9 @@ fn check_packets(key: &str, packets: &PacketMatch, found: &mut Vec<Diagnostic>) 
     {
         at("acknowledgements", "only TCP has acknowledgements", "remove protocol");
     }
-    let versions = |prefixes: &[String]| -> BTreeSet<bool> {
+    let versions = |prefixes: &[String]| -> BTreeSet<IpVersion> {
         let parsed = prefixes.iter().filter_map(|text| parse_prefix(text));
-        parsed.map(|(address, _)| address.is_ipv6()).collect()
+        parsed.map(|(address, _)| IpVersion::of_address(address)).collect()
     };
     let (from, to) = (versions(&packets.from), versions(&packets.to));
     if !from.is_empty() && !to.is_empty() && from.is_disjoint(&to) {
