@@ -6,6 +6,7 @@ mod ruleset;
 mod setup;
 mod sockets;
 mod status;
+mod step;
 mod system;
 mod token;
 
@@ -21,9 +22,9 @@ use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
 
-use self::plan::Step;
 use self::ruleset::Selection;
 use self::sockets::ProbeSocket;
+use self::step::Step;
 use self::token::RouterToken;
 use crate::file_lock::FileLock;
 use crate::runtime::event_loop::{Drain, End, EventLoop, LoopState};

@@ -1,6 +1,5 @@
 //! Changes to the system that a hybrid router needs, and those that undo them.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use gridhaul_core::router::Probe;
@@ -11,17 +10,7 @@ use gridhaul_scenario::units::BitRate;
 
 use super::ruleset;
 use super::ruleset::{LINK_MASK, link_mark};
-
-/// A change to the system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
-    /// A setting below `/proc/sys/net`.
-    Sysctl { name: String, value: String },
-    /// A command of iproute2.
-    Command(String),
-    /// A transaction of nft(8).
-    Ruleset(String),
-}
+use super::step::{Iproute2, Step};
 
 /// All changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,18 +37,6 @@ pub(super) const AFTER_MAIN: u32 = 32_768;
 
 /// Bytes of a probe without reports, with the larger headers.
 const PROBE: u64 = IpVersion::V6.datagram_headers().get() + Probe::HEADER_BYTES as u64;
-
-impl fmt::Display for Step {
-    /// As a line of a shell.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // With slashes, a dot belongs to the name of a device.
-            Self::Sysctl { name, value } => write!(f, "sysctl -w net/{name}={value}"),
-            Self::Command(command) => f.write_str(command),
-            Self::Ruleset(text) => write!(f, "nft -f - <<'END'\n{text}END"),
-        }
-    }
-}
 
 impl Plan {
     /// `reverse_path_filter` is the value for the devices of links; `link_headers` are the bytes of
@@ -103,12 +80,13 @@ pub(super) fn undo(router: &RouterConfig, before: &[DeviceBefore]) -> Vec<Step> 
         steps.extend(rules(router, "del", number));
         for version in versions(router) {
             let table = table(router, number);
-            steps.push(Step::Command(format!("ip {} route flush table {table}", option(version))));
+            let arguments = format!("{} route flush table {table}", option(version));
+            steps.push(Step::command(Iproute2::Ip, &arguments));
         }
         let device = &link.device;
         if let Some(segments) = &before.gso_max_segments {
-            steps.push(Step::Command(format!("tc qdisc del dev {device} root")));
-            steps.push(Step::Command(gso_command(device, segments)));
+            steps.push(Step::command(Iproute2::Tc, &format!("qdisc del dev {device} root")));
+            steps.push(gso_step(device, segments));
         }
         steps.push(Step::Sysctl {
             name: reverse_path_filter_of(device),
@@ -123,8 +101,7 @@ pub(super) fn versions(router: &RouterConfig) -> Vec<IpVersion> {
     let networks = network_prefixes(&router.destinations);
     let peer = router.peer.parse::<IpAddr>().ok();
     let addresses = || networks.iter().map(|(ip, _)| *ip).chain(peer);
-    let is_used =
-        |version: &IpVersion| addresses().any(|ip| IpVersion::of_address(ip) == *version);
+    let is_used = |version: &IpVersion| addresses().any(|ip| IpVersion::of_address(ip) == *version);
     IpVersion::ALL.into_iter().filter(is_used).collect()
 }
 
@@ -162,9 +139,10 @@ fn rules(router: &RouterConfig, action: &str, link: usize) -> Vec<Step> {
         [format!("pref {table} fwmark {mark:#x}/{LINK_MASK:#x}"), format!("pref {last} iif lo")];
     let of_version = |version: IpVersion| {
         let option = option(version);
-        let rule =
-            |selector: &String| format!("ip {option} rule {action} {selector} lookup {table}");
-        selectors.each_ref().map(rule).map(Step::Command)
+        selectors.each_ref().map(|selector| {
+            let arguments = format!("{option} rule {action} {selector} lookup {table}");
+            Step::command(Iproute2::Ip, &arguments)
+        })
     };
     versions(router).into_iter().flat_map(of_version).collect()
 }
@@ -190,9 +168,9 @@ fn routes_of(router: &RouterConfig, number: usize, link: &RouterLink) -> Vec<Ste
         let source = source.map_or(String::new(), |own| format!(" src {own}"));
         let (option, table) = (option(version), table(router, number));
         let device = &link.device;
-        Step::Command(format!(
-            "ip {option} route replace {ip}/{length}{via} dev {device}{source} table {table}"
-        ))
+        let arguments =
+            format!("{option} route replace {ip}/{length}{via} dev {device}{source} table {table}");
+        Step::command(Iproute2::Ip, &arguments)
     };
     networks.into_iter().map(route).collect()
 }
@@ -223,8 +201,8 @@ fn shaper_steps(
         classes: std::iter::once(probes).chain(shares).collect(),
     };
     let commands = htb.commands(&link.device);
-    let commands = commands.lines().map(|line| Step::Command(format!("tc {line}")));
-    let offload = Step::Command(gso_command(&link.device, "1"));
+    let commands = commands.lines().map(|line| Step::command(Iproute2::Tc, line));
+    let offload = gso_step(&link.device, "1");
     std::iter::once(offload).chain(commands).collect()
 }
 
@@ -238,8 +216,9 @@ fn probe_rate(router: &RouterConfig, link: &RouterLink) -> BitRate {
     BitRate::from_bits_per_sec(2 * bits * 1_000_000_000 / interval)
 }
 
-fn gso_command(device: &str, segments: &str) -> String {
-    format!("ip link set dev {device} gso_max_segs {segments}")
+fn gso_step(device: &str, segments: &str) -> Step {
+    let arguments = format!("link set dev {device} gso_max_segs {segments}");
+    Step::command(Iproute2::Ip, &arguments)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use serde_json::{Value, json};
 
-use super::plan::{Plan, Step};
+use super::plan::Plan;
+use super::step::Step;
 use crate::file_lock::FileLock;
 use crate::runtime::RunError;
 use crate::runtime::listener::{START_ATTEMPTS, pause};
@@ -32,14 +33,9 @@ impl Record {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(path, &error)),
         };
-        let value: Value = serde_json::from_str(&text).unwrap_or_default();
-        let steps = |key: &str| -> Option<Vec<Step>> {
-            value[key].as_array()?.iter().map(step_of).collect()
-        };
-        match (steps("set"), steps("undo")) {
-            (Some(set), Some(undo)) => Ok(Some(Self { set, undo })),
-            _ => Err(failed(path, &"the content is not a record of a hybrid router")),
-        }
+        let value: Value = serde_json::from_str(&text).map_err(|error| damaged(path, &error))?;
+        let steps = |key| steps_of(&value, key).map_err(|reason| damaged(path, &reason));
+        Ok(Some(Self { set: steps("set")?, undo: steps("undo")? }))
     }
 
     /// Stores the record, before the first change is made.
@@ -95,17 +91,31 @@ pub(super) fn lock(path: &Path) -> Result<FileLock, RunError> {
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> RunError {
     let path = path.display();
     RunError::Invalid(format!(
-        "router.state: {path}: {error}\n  help: the relay must be able to write to this folder; a \
-         damaged record must be removed by hand, with the changes that `run --dry-run` lists"
+        "router.state: {path}: {error}\n  help: the relay must be able to read and write this file \
+         and its folder"
+    ))
+}
+
+fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> RunError {
+    let path = path.display();
+    RunError::Invalid(format!(
+        "router.state: {path}: not a record of a hybrid router: {reason}\n  help: undo the changes \
+         that `gridhaul-relay run FILE --dry-run` lists, then remove this file"
     ))
 }
 
 fn value_of(step: &Step) -> Value {
     match step {
         Step::Sysctl { name, value } => json!({ "sysctl": name, "value": value }),
-        Step::Command(command) => json!({ "command": command }),
+        Step::Command { .. } => json!({ "command": step.to_string() }),
         Step::Ruleset(text) => json!({ "ruleset": text }),
     }
+}
+
+fn steps_of(record: &Value, key: &str) -> Result<Vec<Step>, String> {
+    let steps = record[key].as_array().ok_or_else(|| format!("{key:?} is not a list"))?;
+    let step = |value| step_of(value).ok_or_else(|| format!("{key:?} has an unknown step {value}"));
+    steps.iter().map(step).collect()
 }
 
 fn step_of(value: &Value) -> Option<Step> {
@@ -113,11 +123,15 @@ fn step_of(value: &Value) -> Option<Step> {
     if let Some(name) = text("sysctl") {
         return Some(Step::Sysctl { name, value: text("value")? });
     }
-    text("command").map(Step::Command).or_else(|| text("ruleset").map(Step::Ruleset))
+    if let Some(line) = text("command") {
+        return Step::from_command_line(&line);
+    }
+    text("ruleset").map(Step::Ruleset)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::step::Iproute2;
     use super::*;
 
     #[test]
@@ -126,7 +140,7 @@ mod tests {
         let path = folder.path().join("a/terminal.router.json");
         assert_eq!(Record::read(&path).unwrap(), None);
         let record = Record {
-            set: vec![Step::Command("ip rule add".to_owned())],
+            set: vec![Step::command(Iproute2::Ip, "rule add")],
             undo: vec![
                 Step::Ruleset("delete table \"x\"\n".to_owned()),
                 Step::Sysctl { name: "ipv4/conf/a/rp_filter".to_owned(), value: "1".to_owned() },
@@ -134,9 +148,20 @@ mod tests {
         };
         record.write(&path).unwrap();
         assert_eq!(Record::read(&path).unwrap().as_ref(), Some(&record));
-        fs::write(&path, "{\"set\": [], \"undo\": [{}]}").unwrap();
-        let error = Record::read(&path).unwrap_err().to_string();
-        assert!(error.contains("is not a record of a hybrid router"), "{error}");
+        for (text, reason) in [
+            (r#"{"set": [], "#, "line 1 column 12"),
+            (r#"{"set": []}"#, r#""undo" is not a list"#),
+            (r#"{"set": [], "undo": [{}]}"#, r#""undo" has an unknown step {}"#),
+            (
+                r#"{"set": [], "undo": [{"command": "nft flush ruleset"}]}"#,
+                r#""undo" has an unknown step {"command":"nft flush ruleset"}"#,
+            ),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = Record::read(&path).unwrap_err().to_string();
+            assert!(error.contains("not a record of a hybrid router: "), "{error}");
+            assert!(error.contains(reason), "{error}");
+        }
         Record::remove(&path).unwrap();
         assert_eq!(Record::read(&path).unwrap(), None);
     }

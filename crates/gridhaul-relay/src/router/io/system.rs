@@ -6,10 +6,11 @@ use gridhaul_linux::{Error, apply_ruleset, interface_index, read_output, read_sy
 use gridhaul_scenario::relay::{RouterConfig, RouterLink};
 
 use super::plan::{
-    AFTER_MAIN, DeviceBefore, Plan, Step, option, reverse_path_filter_of, table, undo, versions,
+    AFTER_MAIN, DeviceBefore, Plan, option, reverse_path_filter_of, table, undo, versions,
 };
 use super::record::Record;
 use super::ruleset;
+use super::step::Step;
 use crate::runtime::{Level, RunError, report};
 
 /// Bytes of the Ethernet header.
@@ -94,13 +95,9 @@ pub(super) fn apply(step: &Step) -> Result<(), Error> {
     match step {
         Step::Sysctl { name, value } => set_sysctl(name, value),
         Step::Ruleset(text) => apply_ruleset(text, NODE),
-        Step::Command(command) => {
-            let words: Vec<_> = command.split_whitespace().collect();
-            match words.split_first() {
-                Some((&"ip", rest)) => read_output("ip", rest, NODE).map(drop),
-                Some((&"tc", rest)) => read_output("tc", rest, NODE).map(drop),
-                _ => Ok(()),
-            }
+        Step::Command { program, arguments } => {
+            let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+            read_output(program.name(), &arguments, NODE).map(drop)
         }
     }
 }
