@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridhaul_core::router::{Event, LinkState, Machine, Probe};
-use gridhaul_linux::{
-    Clock, EventFlags, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules,
-};
+use gridhaul_linux::{Clock, LinkEvent, LinkEvents, discard_waiting_packets, replace_mark_rules};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -52,14 +50,14 @@ struct Loop {
     indices: Vec<u32>,
     /// By link; `None` while its device does not exist.
     sockets: Vec<Option<ProbeSocket>>,
-    /// Changes of the packet filter that have failed are repeated at this time.
-    repeat_at: Instant,
+    /// Time of the next attempt to change the packet filter, after one that has failed.
+    retry_at: Instant,
     watchdog: Watchdog,
     drain: Drain,
 }
 
-/// Time after which a change of the packet filter that has failed is repeated.
-const REPEAT: Duration = Duration::from_secs(1);
+/// Time from an attempt to change the packet filter that has failed to the next one.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a hybrid router until it is stopped or replaced.
 pub(crate) fn run(
@@ -151,7 +149,7 @@ impl Loop {
     }
 
     fn deadline(&self) -> Instant {
-        self.machine.deadline().min(self.repeat_at).min(self.watchdog.deadline())
+        self.machine.deadline().min(self.retry_at).min(self.watchdog.deadline())
     }
 
     fn receive(&mut self, now: Instant, link: usize) {
@@ -185,6 +183,9 @@ impl Loop {
         let was_up = self.machine.has_carrier(link);
         if event.has_carrier && (is_new || !was_up) {
             self.restore(link, is_new);
+            if is_new {
+                self.reopen_socket(link);
+            }
             self.indices[link] = event.index;
         }
         self.machine.handle_carrier(now, link, event.has_carrier);
@@ -203,17 +204,15 @@ impl Loop {
                 report(Level::Warning, &error.to_string());
             }
         }
-        if is_new {
-            // A closed socket is no longer watched.
-            self.sockets[link] = None;
-            match ProbeSocket::open(self.router(), link) {
-                Ok(socket) => {
-                    let token = RouterToken::Link(link as u32);
-                    let watched = self.poll.add(&socket.socket, token, EventFlags::IN);
-                    self.sockets[link] = watched.is_ok().then_some(socket);
-                }
-                Err(error) => report(Level::Warning, &error.to_string()),
-            }
+    }
+
+    /// Opens a socket for the device that has replaced that of a link.
+    fn reopen_socket(&mut self, link: usize) {
+        // A closed socket is no longer watched.
+        self.sockets[link] = None;
+        match ProbeSocket::open_watched(self.router(), link, &self.poll) {
+            Ok(socket) => self.sockets[link] = Some(socket),
+            Err(error) => report(Level::Warning, &error.to_string()),
         }
     }
 
@@ -237,14 +236,14 @@ impl Loop {
                 }
             }
         }
-        if changes.is_empty() && self.repeat_at > now {
+        if changes.is_empty() && self.retry_at > now {
             return;
         }
-        let is_repeated = self.repeat_at <= now;
-        self.repeat_at = Instant::NEVER;
-        if let Err(error) = self.select(&changes, is_repeated) {
-            report(Level::Error, &format!("{error}\nthe change is repeated"));
-            self.repeat_at = now + REPEAT;
+        let is_retry = self.retry_at <= now;
+        self.retry_at = Instant::NEVER;
+        if let Err(error) = self.select(&changes, is_retry) {
+            report(Level::Error, &format!("{error}\nretrying in {RETRY_INTERVAL}"));
+            self.retry_at = now + RETRY_INTERVAL;
             return;
         }
         // Before the change, a segment may have been sent to the device that has lost its carrier,
@@ -259,13 +258,9 @@ impl Loop {
     }
 
     /// Changes the packet filter. If another program has removed the table, it is created again.
-    fn select(
-        &self,
-        changes: &[Selection],
-        is_repeated: bool,
-    ) -> Result<(), gridhaul_linux::Error> {
+    fn select(&self, changes: &[Selection], is_retry: bool) -> Result<(), gridhaul_linux::Error> {
         let rules = ruleset::selection(changes);
-        if !is_repeated && replace_mark_rules(ruleset::TABLE_NAME, &rules).is_ok() {
+        if !is_retry && replace_mark_rules(ruleset::TABLE_NAME, &rules).is_ok() {
             return Ok(());
         }
         let router = self.router();

@@ -116,7 +116,7 @@ impl Loop {
             devices,
             indices,
             sockets: sockets.into_iter().map(Some).collect(),
-            repeat_at: Instant::NEVER,
+            retry_at: Instant::NEVER,
             watchdog: Watchdog::from_environment(),
             drain: Drain::default(),
         })
@@ -133,10 +133,7 @@ fn open(
         .map_err(Error::call("watching devices"))?;
     let mut sockets = Vec::new();
     for link in 0..router.link.len() {
-        let socket = ProbeSocket::open(router, link)?;
-        poll.add(&socket.socket, RouterToken::Link(link as u32), EventFlags::IN)
-            .map_err(Error::call("watching probes"))?;
-        sockets.push(socket);
+        sockets.push(ProbeSocket::open_watched(router, link, poll)?);
     }
     Ok((devices, sockets))
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use gridhaul_linux::Error;
+use gridhaul_linux::{Error, EventFlags};
 use gridhaul_scenario::relay::{RouterConfig, RouterLink};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
@@ -11,6 +11,8 @@ use rustix::net::sockopt::{
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ruleset::link_mark;
+use super::token::RouterToken;
+use crate::runtime::poll::Poll;
 
 /// Longest datagram that is read: a longer one is no probe.
 const DATAGRAM_MAX: usize = RouterLink::PROBE_SIZE_MAX as usize;
@@ -21,13 +23,25 @@ const TRAFFIC_CLASS: u32 = 0xc0;
 /// The socket of a link.
 #[derive(Debug)]
 pub(super) struct ProbeSocket {
-    pub socket: Socket,
+    socket: Socket,
     peer: SocketAddr,
 }
 
 impl ProbeSocket {
-    /// Opens the socket of a link. The address of the router must be assigned.
-    pub(super) fn open(router: &RouterConfig, number: usize) -> Result<Self, Error> {
+    /// Opens the socket of a link, whose datagrams wake the poll. The address of the router must be
+    /// assigned.
+    pub(super) fn open_watched(
+        router: &RouterConfig,
+        number: usize,
+        poll: &Poll<RouterToken>,
+    ) -> Result<Self, Error> {
+        let probes = Self::open(router, number)?;
+        poll.add(&probes.socket, RouterToken::Link(number as u32), EventFlags::IN)
+            .map_err(Error::call("watching probes"))?;
+        Ok(probes)
+    }
+
+    fn open(router: &RouterConfig, number: usize) -> Result<Self, Error> {
         let (name, link) =
             router.link.get_index(number).expect("a link has a number of the configuration");
         let open = || -> io::Result<Self> {
