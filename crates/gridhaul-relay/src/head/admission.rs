@@ -22,16 +22,28 @@ impl Head {
     pub(super) fn refusal(&self, hello: &Hello<'_>) -> Option<String> {
         let allowed = &self.settings.collectors;
         if hello.collector.is_empty() {
-            return Some("the collector has no name".to_owned());
+            return Some("the collector has no name: set `name` in its configuration".to_owned());
         }
         if !allowed.is_empty() && !allowed.iter().any(|name| name == hello.collector) {
-            return Some(format!("collector {:?} is not in head.collectors", hello.collector));
+            return Some(format!(
+                "collector {:?} is not in head.collectors: add it there, or correct `name` at the \
+                 collector",
+                hello.collector
+            ));
         }
         if hello.replies && !self.settings.replies {
-            return Some("collector.replies is true, and this head has no servers".to_owned());
+            return Some(
+                "collector.replies is true and this head has no server that can reply: deliver to \
+                 a TCP server, or set collector.replies = false"
+                    .to_owned(),
+            );
         }
         if hello.shard >= hello.shards || hello.shards > SHARDS_MAX {
-            return Some(format!("shard {} of {}", hello.shard, hello.shards));
+            return Some(format!(
+                "shard {} of {}: expected a number below the count, and at most {SHARDS_MAX} \
+                 shards",
+                hello.shard, hello.shards
+            ));
         }
         if let Some(source) = self.state.sources.get(&hello.epoch) {
             return (source.collector != hello.collector && !source.collector.is_empty())

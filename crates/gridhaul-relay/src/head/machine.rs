@@ -24,6 +24,12 @@ pub enum HeadError {
     /// A frame at the wrong time, or with wrong numbers.
     #[error("unexpected frame of a collector: {0}")]
     Protocol(&'static str),
+    /// A batch opens more meters than a collector can have.
+    #[error("the collector has more than {limit} open meters")]
+    TooManyMeters {
+        /// Largest number.
+        limit: usize,
+    },
     /// A batch is damaged.
     #[error("batch of a collector: {0}")]
     Decode(#[from] DecodeError),
@@ -70,13 +76,16 @@ pub struct Loss {
     pub bytes: Option<u64>,
 }
 
+/// The connection of a collector. Counts are bytes of batches since the connection began.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub source: Option<(u64, u16)>,
-    /// Bytes of batches: received, of these durable, and permitted.
     received: u64,
+    /// Durable, and therefore acknowledged.
     pub durable: u64,
+    /// Received when the group that is being written was taken: durable once that group is.
     in_group: u64,
+    /// Sum of all credits: the collector may send up to this position.
     pub granted: u64,
     pub out: Vec<u8>,
 }
@@ -150,8 +159,8 @@ impl Head {
             (Frame::Compressed(bytes), Some(source)) => {
                 self.handle_batch(connection, source, &decompress(bytes)?)
             }
-            (_, None) => Err(HeadError::Protocol("no introduction")),
-            _ => Err(HeadError::Protocol("a frame of a head")),
+            (_, None) => Err(HeadError::Protocol("the first frame must be Hello")),
+            _ => Err(HeadError::Protocol("a frame that only a head sends")),
         }
     }
 
@@ -236,7 +245,7 @@ impl Head {
         peer.received += bytes.len() as u64;
         if peer.received > peer.granted {
             mark!(head_refuses_a_batch_without_credit);
-            return Err(HeadError::Protocol("a batch without credit"));
+            return Err(HeadError::Protocol("a batch beyond the credit of the connection"));
         }
         let expected = self.expected(epoch, shard);
         if batch.next() <= expected {
@@ -246,12 +255,13 @@ impl Head {
         }
         if batch.first != expected {
             mark!(head_refuses_a_batch_after_a_gap);
-            return Err(HeadError::Protocol("a batch after a gap"));
+            return Err(HeadError::Protocol("a batch does not continue the records of its shard"));
         }
         let open = self.state.sources.get(&epoch).map_or(0, |source| source.meters.len());
-        if opened > 0 && open + opened > self.settings.meters {
+        let limit = self.settings.meters;
+        if opened > 0 && open + opened > limit {
             mark!(head_limits_open_meters);
-            return Err(HeadError::Protocol("more open meters than a collector can have"));
+            return Err(HeadError::TooManyMeters { limit });
         }
         self.append(&Item::Batch(batch));
         Ok(())

@@ -47,7 +47,7 @@ fn a_collector_has_a_limit_of_open_meters() {
     let mut send =
         |first, records: &[Record<'_>]| head.handle_frame(1, &Frame::Batch(&batch(first, records)));
     send(0, &[open(0), open(1), open(2)]).unwrap();
-    assert!(matches!(send(3, &[open(3)]), Err(HeadError::Protocol(_))));
+    assert_eq!(send(3, &[open(3)]), Err(HeadError::TooManyMeters { limit: 3 }));
     // Batches that are retransmitted do not count, and meters that have ended make space.
     send(0, &[open(0), open(1), open(2)]).unwrap();
     send(3, &[Record::Eof { meter: 0, offset: 0 }]).unwrap();
