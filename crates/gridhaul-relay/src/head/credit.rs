@@ -25,21 +25,25 @@ impl Head {
     }
 
     /// Bytes of the log that no collector has a credit for.
-    fn free(&self) -> u64 {
+    fn unassigned(&self) -> u64 {
         let outstanding: u64 = self.connections.values().map(Connection::outstanding).sum();
         self.settings.backlog.saturating_sub(self.undelivered()).saturating_sub(outstanding)
     }
 
-    /// Credit with which every connection continues while the log is not full: that of the largest
-    /// batch. A credit cannot be taken back from a collector that has nothing to send, so without
-    /// this one the others would wait for it.
-    fn least(&self) -> u64 {
+    /// Credit that every connection keeps while the log is not full: the size of the largest batch.
+    /// A head cannot withdraw a credit from a collector that has nothing to send; without this
+    /// minimum, the other collectors would wait for that credit. Undelivered records may therefore
+    /// exceed `backlog` by this number of bytes for each connection.
+    fn credit_min(&self) -> u64 {
         (FRAME_MAX as u64).min(self.settings.window)
     }
 
     /// Credit of a new connection.
     pub(super) fn first_credit(&self) -> u64 {
-        if self.is_full() { 0 } else { self.free().clamp(self.least(), self.settings.window) }
+        if self.is_full() {
+            return 0;
+        }
+        self.unassigned().clamp(self.credit_min(), self.settings.window)
     }
 
     /// Extends the credit of all connections, if undelivered records are below their limit.
@@ -48,17 +52,20 @@ impl Head {
             mark!(head_grants_nothing_while_its_backlog_is_full);
             return;
         }
-        let (window, least, mut free) = (self.settings.window, self.least(), self.free());
+        let (window, credit_min) = (self.settings.window, self.credit_min());
+        let mut unassigned = self.unassigned();
         // Small steps would cost a frame each.
         let step = window / 4;
-        let enough = least.min(window - step);
+        let low = credit_min.min(window - step);
+        // In the order of connection numbers: connections that find nothing left keep the minimum,
+        // and are extended when records were delivered.
         for (number, peer) in &mut self.connections {
             let outstanding = peer.outstanding();
-            let credit = outstanding.saturating_add(free).clamp(least, window);
+            let credit = outstanding.saturating_add(unassigned).clamp(credit_min, window);
             mark!(head_shares_the_free_log_among_its_collectors if credit < window);
             let added = credit.saturating_sub(outstanding);
-            if peer.source.is_some() && added > 0 && (added >= step || outstanding <= enough) {
-                free = free.saturating_sub(added);
+            if peer.source.is_some() && added > 0 && (added >= step || outstanding <= low) {
+                unassigned = unassigned.saturating_sub(added);
                 peer.granted += added;
                 Frame::Credit { limit: peer.granted }.write(&mut peer.out);
                 self.outputs.insert(*number);
