@@ -30,15 +30,25 @@ impl<S: Storage + Clone> Collector<S> {
     /// as much as it leaves free, so that meters that connect later find space (dynamic thresholds:
     /// Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
     fn backlog_share(&self, meter: &Meter) -> u64 {
-        let (size, limit) = (self.backlog_size() + self.incomplete.bytes(), self.settings.backlog);
-        let free = limit.saturating_sub(size);
-        if size * 2 < limit {
+        let limit = self.settings.backlog;
+        let free = limit.saturating_sub(self.occupied());
+        if !self.is_second_half() {
             return free;
         }
         mark!(collector_divides_the_second_half_of_the_backlog);
         let share = limit / 2 / self.meters.len().max(1) as u64;
         let used = if meter.share_round == self.share_round { meter.share_used } else { 0 };
         share.saturating_sub(used).min(free.saturating_sub(used) / 2)
+    }
+
+    /// Bytes of the backlog that records and incomplete messages, which become records, occupy.
+    fn occupied(&self) -> u64 {
+        self.backlog_size() + self.incomplete.bytes()
+    }
+
+    /// Whether the second half of the backlog is being filled.
+    fn is_second_half(&self) -> bool {
+        self.occupied() * 2 >= self.settings.backlog
     }
 
     /// Counts data of a meter for its share of the backlog's second half, which
@@ -48,18 +58,18 @@ impl<S: Storage + Clone> Collector<S> {
     /// nothing used. Their number is unlimited, so that they are not reset one by one: each notes
     /// the round to which its count belongs, and an older round counts as zero.
     pub(super) fn count_share(&mut self, id: MeterId, bytes: u64) {
-        let is_over_half = self.backlog_size() * 2 >= self.settings.backlog;
-        if self.is_over_half && !is_over_half {
+        let is_second_half = self.is_second_half();
+        if self.was_second_half && !is_second_half {
             self.share_round = self.share_round.wrapping_add(1);
         }
-        self.is_over_half = is_over_half;
+        self.was_second_half = is_second_half;
         let Some(meter) = self.meters.get_mut(id) else { return };
         if meter.share_round != self.share_round {
             meter.share_round = self.share_round;
             meter.share_used = 0;
         }
         // The first half of the backlog is for everybody: only what is sent after it counts.
-        if is_over_half {
+        if is_second_half {
             meter.share_used += bytes;
         }
     }

@@ -35,7 +35,8 @@ pub struct Collector<S: Storage> {
     pub(super) at_risk: u64,
     /// Counts how often the backlog fell below half of its limit.
     pub(super) share_round: u32,
-    pub(super) is_over_half: bool,
+    /// Whether the second half of the backlog was being filled when data arrived last.
+    pub(super) was_second_half: bool,
     pub(super) incomplete: IncompleteMessages,
     /// Records that are parts of messages and do not end them.
     pub(super) parts: u64,
@@ -134,7 +135,7 @@ impl<S: Storage + Clone> Collector<S> {
             segment_used: 0,
             at_risk: 0,
             share_round: 0,
-            is_over_half: false,
+            was_second_half: false,
             incomplete: IncompleteMessages::default(),
             parts: 0,
             time: state.time,

@@ -2,6 +2,7 @@
 //! tests of the head.
 
 mod durability;
+mod fairness;
 mod messages;
 mod session;
 
