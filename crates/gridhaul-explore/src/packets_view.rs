@@ -121,7 +121,7 @@ fn sequence_of(
 fn port_of(scenario: &Scenario, flow: &str) -> u16 {
     let earlier = scenario.flow.iter().take_while(|(name, _)| *name != flow);
     let number: u64 = earlier.map(|(_, flow)| scenario.connections(flow)).sum();
-    1024 + (number % 60_000) as u16
+    Scenario::captured_port(number)
 }
 
 impl SenderLinks {

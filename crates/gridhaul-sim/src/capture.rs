@@ -12,6 +12,7 @@ use gridhaul_core::wire::{
     write_udp,
 };
 use gridhaul_data::pcapng::PcapngWriter;
+use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Capture, RecordingFile};
 use gridhaul_scenario::scenario::{Dscp, IpVersion, assigned_member};
 use gridhaul_scenario::units::Instant;
@@ -113,7 +114,7 @@ impl Addresses {
             NodeGroup { members: ends.count, ..ends.from }.address(number, ends.count, ends.ip)
         };
         let to = ends.to.address(number, ends.group, ends.ip);
-        let port = 1024 + (flow % 60_000) as u16;
+        let port = Scenario::captured_port(flow);
         let (addresses, [source_port, destination_port]) = if packet.is_reverse() {
             (IpAddresses::new(to, from), [SERVICE_PORT, port])
         } else {

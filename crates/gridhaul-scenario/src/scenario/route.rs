@@ -65,6 +65,13 @@ impl Scenario {
         u64::from(self.members(&flow.from, &flow.to).unwrap_or(1)) * u64::from(flow.count)
     }
 
+    /// Port of the `from` end of a connection in captures of the simulator, by the number of the
+    /// connection among all connections of the scenario.
+    #[must_use]
+    pub const fn captured_port(connection: u64) -> u16 {
+        1024 + (connection % 60_000) as u16
+    }
+
     /// Number of links that this entry represents: one per member of the larger group, or of the
     /// smaller group if the link is shared (one link between a group and a single node).
     #[must_use]
