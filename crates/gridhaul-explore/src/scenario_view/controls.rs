@@ -202,13 +202,8 @@ impl DirectionKeys<'_> {
 /// A list of algorithms for each stack, and one for all TCP flows without a stack.
 fn congestion_control(scenario: &Scenario) -> Vec<Control> {
     let mut controls = Vec::new();
-    let default_of = |profile| match profile {
-        Profile::Ns2 => CongestionControlAlgorithm::Tahoe,
-        Profile::Rfc => CongestionControlAlgorithm::NewReno,
-        Profile::Linux => CongestionControlAlgorithm::Cubic,
-    };
     for (name, stack) in &scenario.stack {
-        let present = stack.congestion_control.unwrap_or_else(|| default_of(stack.profile));
+        let present = stack.congestion_control.unwrap_or(stack.profile.congestion_control());
         controls.push(algorithms(format!("Stack {name}"), name, present, &[]));
     }
     let flows = scenario.flow.iter();
@@ -217,7 +212,7 @@ fn congestion_control(scenario: &Scenario) -> Vec<Control> {
     });
     let settings: Vec<_> = without.map(|(name, _)| format!("flow.{name}.stack={STACK}")).collect();
     if !settings.is_empty() && !scenario.stack.contains_key(STACK) {
-        let present = CongestionControlAlgorithm::Cubic;
+        let present = Profile::default().congestion_control();
         controls.push(algorithms("TCP".to_owned(), STACK, present, &settings));
     }
     controls
