@@ -70,7 +70,8 @@ fn explain_in(
 /// Segments between two calls of `progress`.
 const SEGMENTS_A_STEP: u64 = 16_384;
 
-/// A closed connection is explained, and its state is dropped, after this time.
+/// Time after which a closed connection is explained and its state dropped: late segments and
+/// retransmissions of FIN arrive before.
 const CLOSED: Duration = Duration::from_secs(10);
 
 /// Point, and both ends in ascending order.

@@ -24,15 +24,16 @@ pub(crate) struct Handshake {
     retransmitted: bool,
 }
 
-/// The part of a handshake that a capture lacks, if it shows no round trips.
+/// Why the handshake of a capture shows no round trips: the part that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandshakeGap {
     /// Both SYN, so that the scales of the windows are unknown as well.
     BothSyn,
     /// The SYN of one end: the capture has one direction, or began between them.
     OneSyn,
-    /// Unambiguous times: both SYN were captured.
-    Times,
+    /// Both SYN were captured, but not the times of one exchange: a SYN was retransmitted, or its
+    /// acknowledgement is missing.
+    AmbiguousTimes,
 }
 
 impl HandshakeGap {
@@ -41,7 +42,7 @@ impl HandshakeGap {
         match self {
             Self::BothSyn => "the handshake was not captured",
             Self::OneSyn => "the SYN of only one end was captured",
-            Self::Times => {
+            Self::AmbiguousTimes => {
                 "the handshake shows no round trips, since a SYN was retransmitted or its \
                  acknowledgement was not captured"
             }
@@ -99,7 +100,7 @@ impl Handshake {
     pub(crate) const fn gap(&self) -> HandshakeGap {
         match self.scales {
             [None, None] => HandshakeGap::BothSyn,
-            [Some(_), Some(_)] => HandshakeGap::Times,
+            [Some(_), Some(_)] => HandshakeGap::AmbiguousTimes,
             _ => HandshakeGap::OneSyn,
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct LossSamples {
     latest: Duration,
 }
 
-/// The first transmission of data, whose fate is known.
+/// The first transmission of data of which it is known whether it was lost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstTransmission {
     pub(crate) packets: u32,
@@ -33,7 +33,7 @@ pub(crate) struct FirstTransmission {
     pub(crate) queueing: Option<Duration>,
 }
 
-/// A retransmission, whose fate is known.
+/// A retransmission of which it is known whether it was lost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Retransmission {
     pub(crate) packets: u32,

@@ -81,7 +81,7 @@ impl LinkSamples {
     /// The bottleneck is busy between two acknowledgements if it stretches a burst, whose segments
     /// were sent in less than half of the time in which they are acknowledged, or if the queue is
     /// longer than that time before and after. `single`: the receiver may have delayed the
-    /// acknowledgement. Times count between packets of one size: links behind the bottleneck, which
+    /// acknowledgement. Times count between packets of one size: links after the bottleneck, which
     /// receive a packet before they forward it, are slower for a larger one.
     pub(crate) fn add_acknowledged(&mut self, at: Instant, delivered: &Delivered, single: bool) {
         let previous = self.last_acknowledged.replace((at, *delivered));

@@ -174,7 +174,8 @@ impl Direction {
         self.begin_wait(at, false);
         let next = self.sender.next;
         if end > next {
-            // New data in the same segment.
+            // New data in the same segment. It counts as retransmitted and delivered, so that
+            // neither a round trip nor a loss is sampled: the segment has old data as well.
             self.outstanding.push(Transmission {
                 start: next,
                 end,
@@ -217,7 +218,9 @@ impl Direction {
     /// cause. The first transmission ends the wait for the application.
     fn finish_wait(&mut self, at: Instant, next: Next, end: u64) -> bool {
         let Some(previous) = self.previous else { return true };
-        let permitted_at = self.edges.permitted_at(end).or(self.reopened_at.take());
+        // Consumed by each wait, also if the edges are known: the next wait has another window.
+        let reopened_at = self.reopened_at.take();
+        let permitted_at = self.edges.permitted_at(end).or(reopened_at);
         let sender = &self.sender;
         let base = self.round_trips.base();
         let round_trip = base.unwrap_or_default() + sender.delay;
