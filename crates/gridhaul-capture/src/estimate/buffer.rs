@@ -5,8 +5,8 @@ use super::interval::Interval;
 use super::loss::Overflow;
 
 /// The bytes that the bottleneck transmits during the queueing delay before losses of a full
-/// buffer. The range is that of the delays before these losses, and of the rate; no confidence
-/// level is known for it.
+/// buffer. The range is that of the delays before these losses, and of the rate; its confidence level
+/// is unknown.
 pub(super) fn estimate(overflow: Option<&Overflow>, rate: Option<&Estimate>) -> Option<Estimate> {
     let rate = rate?;
     let [low, high] = overflow?.delays.map(|delay| delay.as_secs_f64());
@@ -16,7 +16,7 @@ pub(super) fn estimate(overflow: Option<&Overflow>, rate: Option<&Estimate>) -> 
         interval: Interval {
             low: bytes(low, rate.interval.low),
             high: bytes(high, rate.interval.high),
-            level: 0.0,
+            level: None,
         },
     })
 }

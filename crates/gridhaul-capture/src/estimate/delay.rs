@@ -53,7 +53,7 @@ impl DelayBasis {
 
     /// The estimate for a bottleneck of this rate in bit/s.
     pub(crate) fn at_rate(&self, rate: f64) -> Option<Estimate> {
-        let interval = Interval { low: rate, high: rate, level: 1.0 };
+        let interval = Interval { low: rate, high: rate, level: Some(1.0) };
         estimate(self, Some(&Estimate { value: rate, interval }))
     }
 

@@ -9,8 +9,9 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Confidence level. Less than 99 % if the samples are too few; 0: a range of observations.
-    pub level: f64,
+    /// Confidence level; null for a range of observations, whose level is unknown. Less than 0.99
+    /// if the samples are too few.
+    pub level: Option<f64>,
 }
 
 /// Level of the intervals.
@@ -26,6 +27,13 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
+    /// The interval as a noun phrase, such as "99 % interval".
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.level
+            .map_or_else(|| "range".to_owned(), |level| format!("{:.0} % interval", 100.0 * level))
+    }
+
     /// The score interval of a proportion (Wilson, "Probable inference, the law of succession, and
     /// statistical inference", 1927).
     #[must_use]
@@ -36,7 +44,7 @@ impl Interval {
     /// The same for numbers of independent trials that are not whole.
     pub(super) fn of_shares(hits: f64, n: f64) -> Self {
         if n <= 0.0 {
-            return Self { low: 0.0, high: 1.0, level: LEVEL };
+            return Self { low: 0.0, high: 1.0, level: Some(LEVEL) };
         }
         let proportion = hits / n;
         let denominator = 1.0 + Z * Z / n;
@@ -46,18 +54,17 @@ impl Interval {
         // Rounding must not exclude 0 and 1, which the formula has as ends then.
         let low = if hits == 0.0 { 0.0 } else { (centre - half).max(0.0) };
         let high = if hits == n { 1.0 } else { (centre + half).min(1.0) };
-        Self { low, high, level: LEVEL }
+        Self { low, high, level: Some(LEVEL) }
     }
 
     /// The interval of the median of sorted samples between two of them (David and Nagaraja, "Order
-    /// Statistics", section 7.1): without an assumption about their distribution.
+    /// Statistics", section 7.1): without an assumption about their distribution. `None` without
+    /// samples.
     #[must_use]
-    pub fn of_median(sorted: &[f64]) -> Self {
+    pub fn of_median(sorted: &[f64]) -> Option<Self> {
         let n = sorted.len();
         let tail = (1.0 - LEVEL) / 2.0;
-        let Some(last) = n.checked_sub(1) else {
-            return Self { low: 0.0, high: f64::INFINITY, level: 0.0 };
-        };
+        let last = n.checked_sub(1)?;
         // The largest rank for which less than half of the error is below: by the binomial
         // distribution, for many samples by its normal approximation.
         let mut rank = 0;
@@ -74,7 +81,7 @@ impl Interval {
             }
             (1.0 - 2.0 * below).clamp(0.0, LEVEL)
         };
-        Self { low: sorted[rank], high: sorted[last - rank], level }
+        Some(Self { low: sorted[rank], high: sorted[last - rank], level: Some(level) })
     }
 
     /// The interval of the lower end point of a distribution from its two smallest samples (Robson
@@ -84,7 +91,7 @@ impl Interval {
     pub fn of_lower_end(smallest: f64, second: f64) -> Self {
         let distance = (second - smallest).max(0.0);
         let low = (smallest - distance * LEVEL / (1.0 - LEVEL)).max(0.0);
-        Self { low, high: smallest, level: LEVEL }
+        Self { low, high: smallest, level: Some(LEVEL) }
     }
 
     /// The interval of a transformed value; `transform` is increasing.
@@ -122,14 +129,16 @@ mod tests {
     {
         // Eight samples: 2 · 0.5⁸ = 0.8 % are outside the smallest and the largest.
         let samples: Vec<f64> = (1..=8).map(f64::from).collect();
-        let interval = Interval::of_median(&samples);
+        let interval = Interval::of_median(&samples).unwrap();
         assert_eq!((interval.low, interval.high), (1.0, 8.0));
-        assert!((interval.level - 0.992).abs() < 3e-3, "{interval:?}");
+        assert!((interval.level.unwrap() - 0.992).abs() < 3e-3, "{interval:?}");
         // Four samples cannot reach the level: 2 · 0.5⁴ = 12.5 %.
-        assert!((Interval::of_median(&samples[..4]).level - 0.875).abs() < 1e-9);
+        let level = Interval::of_median(&samples[..4]).and_then(|interval| interval.level);
+        assert!((level.unwrap() - 0.875).abs() < 1e-9);
+        assert_eq!(Interval::of_median(&[]), None);
         // 20 samples: ranks 4 and 17 (tables of the sign test at 1 %).
         let samples: Vec<f64> = (1..=20).map(f64::from).collect();
-        let interval = Interval::of_median(&samples);
+        let interval = Interval::of_median(&samples).unwrap();
         assert_eq!((interval.low, interval.high), (4.0, 17.0));
     }
 

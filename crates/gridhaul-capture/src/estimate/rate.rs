@@ -65,7 +65,7 @@ fn most_frequent(samples: &RateSamples, fewest: usize, basis: &Basis<'_>) -> Opt
 
 fn of_median(sorted: &[f64], samples: &RateSamples, basis: &Basis<'_>) -> Option<Estimate> {
     let value = interval::middle(sorted)?;
-    let order = Interval::of_median(sorted);
+    let order = Interval::of_median(sorted)?;
     // Each end of a sample's time is rounded to the unit of the capture's times. The transmitter of
     // the simulator rounds the time of each packet to a nanosecond.
     let packet_s = basis.packet_time_s(value);

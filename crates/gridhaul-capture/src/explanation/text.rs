@@ -148,10 +148,9 @@ fn estimate(estimate: Option<Estimate>, text: impl Fn(f64) -> String) -> String 
         || "unknown".to_owned(),
         |Estimate { value, interval }| {
             let (low, high) = (text(interval.low), text(interval.high));
-            let level = match interval.level {
-                0.0 => String::new(),
-                level => format!(", {:.0} %", 100.0 * level),
-            };
+            let level = interval
+                .level
+                .map_or_else(String::new, |level| format!(", {:.0} %", 100.0 * level));
             format!("{} ({low} to {high}{level})", text(value))
         },
     )

@@ -153,20 +153,20 @@ fn measured_rate(root: &Value, rates: &[f64], size: f64, headers: f64) -> Option
     let upper = *rates.get(rates.len() / 2)?;
     // Of an even number, the median is in the middle of two values.
     let middle = f64::midpoint(upper, rates[(rates.len() - 1) / 2]);
-    let Interval { low, high, level } = Interval::of_median(rates);
+    let interval = Interval::of_median(rates)?;
     let end = if is_receiver {
         "receiver"
     } else {
         "sender, which count writes to its socket buffer (the log has no total of the receiver)"
     };
     let source = format!(
-        "median of {} intervals of the {end}, {with}: {:.0}, {:.0} % interval {:.0} to {:.0} bit/s \
+        "median of {} intervals of the {end}, {with}: {:.0}, {} {:.0} to {:.0} bit/s \
          (order statistics)",
         rates.len(),
         middle * factor,
-        100.0 * level,
-        low * factor,
-        high * factor
+        interval.name(),
+        interval.low * factor,
+        interval.high * factor
     );
     Some(Sourced { value: rate(middle * factor), source })
 }

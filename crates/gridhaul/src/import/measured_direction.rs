@@ -69,10 +69,10 @@ impl Basis<'_> {
         let (connection, Estimate { value, interval }) =
             self.of_most_data(|link| link.rate_bit_per_s)?;
         let source = format!(
-            "median of the busy periods of connection {}: {:.0} % interval {:.0} to {:.0} bit/s \
+            "median of the busy periods of connection {}: {} {:.0} to {:.0} bit/s \
              (order statistics){}",
             connection.number,
-            100.0 * interval.level,
+            interval.name(),
             interval.low,
             interval.high,
             self.note
@@ -93,10 +93,10 @@ impl Basis<'_> {
         });
         let (fastest, trip) = known.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
         let source = format!(
-            "half of the round trip of connection {} without transmission times: {:.0} % interval \
+            "half of the round trip of connection {} without transmission times: {} \
              {:.3} to {:.3} ms in both directions (end point of a distribution)",
             fastest.number,
-            100.0 * trip.interval.level,
+            trip.interval.name(),
             trip.interval.low * 1e3,
             trip.interval.high * 1e3
         );
@@ -136,10 +136,10 @@ impl Basis<'_> {
         let most = self.connections.iter().max_by_key(|connection| connection.counters.packets)?;
         let Estimate { value, interval } = most.link.loss.filter(|loss| loss.value > 0.0)?;
         let mut source = format!(
-            "connection {}: {:.0} % interval {:.4} to {:.4} % of its packets, without losses of a \
+            "connection {}: {} {:.4} to {:.4} % of its packets, without losses of a \
              full queue (Wilson)",
             most.number,
-            100.0 * interval.level,
+            interval.name(),
             100.0 * interval.low,
             100.0 * interval.high
         );
