@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
-use super::{ConnectionExplanation, Position};
+use super::{ConnectionExplanation, Position, SATURATED};
 use crate::Limit;
 use crate::estimate::is_near;
 use crate::limit::Account;
@@ -35,10 +35,6 @@ pub enum Confidence {
 /// Shares of the time from which on a limit is named, and is certain.
 const NAMED: f64 = 0.5;
 const CERTAIN: f64 = 0.7;
-
-/// Share of the rate of the link from which on it alone is the limit, although the receive window
-/// is full as well.
-const SATURATED: f64 = 0.9;
 
 /// Fewest waits. A few timeouts or pauses may be the whole time of a short transfer, and do not
 /// need more evidence than their length.

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{ConnectionExplanation, Position, Verdict, decide};
+use super::{ConnectionExplanation, Position, SATURATED, Verdict, decide};
 use crate::connection::{Connection, Direction};
 use crate::estimate::{Basis, DelayBasis};
 use crate::limit::{Account, Counters, Facts, Leg, is_masked};
@@ -20,11 +20,7 @@ pub(crate) struct Context<'a> {
     pub(crate) point: (&'a str, u64),
 }
 
-/// Share of the rate of the bottleneck from which on the rate is the limit, although no queue shows
-/// it.
-const SATURATED: f64 = 0.9;
-
-/// The same at the receiver, where no queue shows.
+/// [`SATURATED`] at the receiver, where no queue shows.
 const SATURATED_AT_RECEIVER: f64 = 0.75;
 
 impl ConnectionExplanation {

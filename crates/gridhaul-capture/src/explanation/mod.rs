@@ -20,6 +20,10 @@ pub use table::connections_csv;
 
 pub(crate) use facts::Context;
 
+/// Share of the rate of the bottleneck from which on the rate is the limit, although no queue shows
+/// it, and although the receive window is full as well.
+const SATURATED: f64 = 0.9;
+
 /// The explanation of a capture.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
