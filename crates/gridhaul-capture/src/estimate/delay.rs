@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::Duration;
 
 use super::interval::Interval;
-use super::{Basis, Estimate, FirstPackets, RoundTrips, Smallest, is_near};
+use super::{Basis, Estimate, FirstPackets, RoundTrips, Smallest, is_echo_of_sender};
 use crate::Position;
 
 /// The round trips of a connection from which the propagation delay is estimated.
@@ -66,9 +66,8 @@ impl DelayBasis {
 
     /// Whether echoed timestamps show that the point of the capture is at the sender.
     fn is_echo_near(&self) -> bool {
-        let echo = self.echo.times[0].map(Duration::as_secs_f64);
-        let trip = self.round_trips.base().map(Duration::as_secs_f64);
-        echo.zip(trip).is_some_and(|(echo, trip)| is_near(echo, trip))
+        let trips = self.echo.times[0].zip(self.round_trips.base());
+        trips.is_some_and(|(echo, to_receiver)| is_echo_of_sender(echo, to_receiver))
     }
 }
 

@@ -105,10 +105,20 @@ impl Basis<'_> {
 /// Delivered bytes, compared with those that the estimated rate transmits.
 const RATE_TOLERANCE: f64 = 1.2;
 
-/// Whether a point with these round trips in s to the sender and to the receiver is at the sender:
-/// less than a tenth of both, or on the same machine.
-pub(crate) fn is_near(sender: f64, receiver: f64) -> bool {
-    sender < 0.000_5 || 9.0 * sender <= receiver
+/// A shorter round trip is one within a machine.
+const ONE_MACHINE: Duration = Duration::from_micros(500);
+
+/// Whether a point is at the end to which it has the round trip `near`: less than a tenth of both
+/// round trips together, or both ends are on one machine, where it is at either.
+pub(crate) fn is_at_end(near: Duration, far: Duration) -> bool {
+    near + far < ONE_MACHINE || near.mul_f64(9.0) <= far
+}
+
+/// Whether the smallest round trip of echoed timestamps shows that a point is at the sender. Unlike
+/// that of the handshake, it contains the time in which the sender reacts to an acknowledgement: in
+/// a local network, this may be more than a tenth.
+pub(crate) fn is_echo_of_sender(echo: Duration, to_receiver: Duration) -> bool {
+    echo < ONE_MACHINE || is_at_end(echo, to_receiver)
 }
 
 impl LinkEstimate {

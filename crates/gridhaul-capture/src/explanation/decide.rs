@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{ConnectionExplanation, Position, SATURATED};
 use crate::Limit;
-use crate::estimate::is_near;
+use crate::estimate::is_echo_of_sender;
 use crate::limit::Account;
 use crate::quantity::{percent, seconds};
 
@@ -177,8 +177,12 @@ fn doubtful_place(facts: &ConnectionExplanation, limit: Limit) -> Option<String>
         ));
     }
     let round_trip = facts.round_trip_s?;
+    let is_sender = |echo: f64| {
+        let [echo, to_receiver] = [echo, round_trip].map(Duration::from_secs_f64);
+        is_echo_of_sender(echo, to_receiver)
+    };
     match facts.echo_round_trip_s {
-        Some(echo) if is_near(echo, round_trip) => None,
+        Some(echo) if is_sender(echo) => None,
         Some(echo) => Some(format!(
             "{missing}, and echoed timestamps show a round trip of {} to the sender: capture at \
              the sender, or from the beginning",

@@ -4,6 +4,7 @@ use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
 use crate::connection::HandshakeGap;
+use crate::estimate::is_at_end;
 
 /// Where a capture was taken, from the division of the handshake's round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -24,18 +25,13 @@ pub enum Position {
     Unknown,
 }
 
-/// A shorter round trip is one within a machine, whose sides are of no interest.
-const LOCAL: Duration = Duration::from_micros(500);
-
 impl Position {
     /// The position of a point by its round trips to the sender and to the receiver.
-    pub(super) fn new(round_trips: Option<[Duration; 2]>) -> Self {
+    pub(crate) fn new(round_trips: Option<[Duration; 2]>) -> Self {
         let Some([sender, receiver]) = round_trips else { return Self::Unknown };
-        // The side with less than a tenth of the round trip. On one machine both sides are near.
-        let is_local = sender + receiver < LOCAL;
-        if is_local || sender.mul_f64(9.0) <= receiver {
+        if is_at_end(sender, receiver) {
             Self::Sender
-        } else if receiver.mul_f64(9.0) <= sender {
+        } else if is_at_end(receiver, sender) {
             Self::Receiver
         } else {
             Self::Between { sender_s: sender.as_secs_f64(), receiver_s: receiver.as_secs_f64() }

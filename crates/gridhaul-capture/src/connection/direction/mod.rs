@@ -14,7 +14,9 @@ use super::outstanding::Outstanding;
 use super::sender_view::SenderView;
 use super::window_edges::WindowEdges;
 use crate::CapturedSegment;
-use crate::estimate::{HandshakeRoundTrip, LinkSamples, LossSamples, RoundTrips, Smallest};
+use crate::estimate::{
+    HandshakeRoundTrip, LinkSamples, LossSamples, RoundTrips, Smallest, is_at_end,
+};
 use crate::limit::Account;
 
 pub(crate) use traffic::Traffic;
@@ -86,15 +88,16 @@ const DISTANCE_MAX: u64 = 1 << 30;
 impl Direction {
     pub(in crate::connection) fn set_handshake(
         &mut self,
-        sender: Duration,
-        receiver: Duration,
+        to_sender: Duration,
+        to_receiver: Duration,
         bytes: u32,
     ) {
-        // Less than a tenth of the round trip: the point of the capture is at the sender.
-        if sender.mul_f64(9.0) > receiver {
-            self.sender.delay = sender;
+        // At the sender, acknowledgements count when they are captured. Elsewhere the sender has
+        // them this round trip later.
+        if !is_at_end(to_sender, to_receiver) {
+            self.sender.delay = to_sender;
         }
-        self.round_trips.handshake = Some(HandshakeRoundTrip { time: receiver, bytes });
+        self.round_trips.handshake = Some(HandshakeRoundTrip { time: to_receiver, bytes });
     }
 
     /// A segment of the sender that only acknowledges.
@@ -201,5 +204,26 @@ impl Direction {
     /// From the point of the capture to the sender and back.
     pub(crate) const fn sender_delay(&self) -> Duration {
         self.sender.delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Position;
+
+    #[test]
+    fn acknowledgements_are_delayed_only_where_the_position_is_not_the_sender() {
+        for (to_sender_us, to_receiver_us, delay_us) in
+            [(40, 40, 0), (300, 300, 300), (10_000, 80_000, 10_000), (10_000, 90_000, 0)]
+        {
+            let mut direction = Direction::default();
+            let [to_sender, to_receiver] =
+                [to_sender_us, to_receiver_us].map(Duration::from_micros);
+            direction.set_handshake(to_sender, to_receiver, 60);
+            assert_eq!(direction.sender_delay(), Duration::from_micros(delay_us));
+            let is_sender = Position::new(Some([to_sender, to_receiver])) == Position::Sender;
+            assert_eq!(is_sender, delay_us == 0, "{to_sender_us} and {to_receiver_us} µs");
+        }
     }
 }
