@@ -90,27 +90,30 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use gridhaul_scenario::scenario::{Profile, Stack};
 
+    use super::super::pair::{Pair, at, resolve};
     use super::*;
-    use crate::tcp::{Flags, StackParams};
+    use crate::tcp::Flags;
 
-    /// Payload of the segments that a connection sends after a write and a close, and whether they
-    /// carry FIN.
-    fn sent(profile: Profile, bytes: u64) -> Vec<(u32, bool)> {
+    /// Ends whose client has written so many bytes and closed, and what it sends.
+    fn closed(profile: Profile, bytes: u64) -> (Pair, Vec<Segment>) {
         let stack = Stack { profile, timestamps: Some(false), ..Stack::default() };
-        let params = Arc::new(StackParams::resolve(&stack));
-        let mut connection = Connection::established(Arc::clone(&params), 5, &params, 9);
-        connection.write(bytes);
-        connection.close();
-        let segments = std::iter::from_fn(|| connection.poll_transmit(Instant::ZERO));
-        segments.map(|segment| (segment.len, segment.flags.has(Flags::FIN))).collect()
+        let mut pair = Pair::established(&resolve(&stack));
+        pair.client.write(bytes);
+        pair.client.close();
+        let sent = pair.client_segments();
+        (pair, sent)
+    }
+
+    /// Payload of segments, and whether they carry FIN.
+    fn contents(segments: &[Segment]) -> Vec<(u32, bool)> {
+        segments.iter().map(|segment| (segment.len, segment.flags.has(Flags::FIN))).collect()
     }
 
     #[test]
     fn fin_follows_data_that_linux_has_sent_before_the_application_closes() {
+        let sent = |profile, bytes| contents(&closed(profile, bytes).1);
         assert_eq!(sent(Profile::Linux, 1_000), [(1_000, false), (0, true)]);
         assert_eq!(sent(Profile::Linux, 0), [(0, true)]);
         assert_eq!(sent(Profile::Rfc, 1_000), [(1_000, true)]);
@@ -121,41 +124,18 @@ mod tests {
 
     #[test]
     fn fin_joins_data_that_waits_for_the_window_in_linux() {
-        let stack = Stack { profile: Profile::Linux, timestamps: Some(false), ..Stack::default() };
-        let params = Arc::new(StackParams::resolve(&stack));
-        let mut client = Connection::established(Arc::clone(&params), 5, &params, 9);
-        let mut server = Connection::established(Arc::clone(&params), 9, &params, 5);
-        client.write(11 * 1_460);
-        client.close();
-        let first: Vec<_> = std::iter::from_fn(|| client.poll_transmit(at(0))).collect();
-        first.iter().for_each(|segment| server.handle_segment(at(10), segment));
-        let answers: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
-        answers.iter().for_each(|segment| client.handle_segment(at(20), segment));
-        let last = client.poll_transmit(at(20)).unwrap();
-        assert_eq!((last.len, last.flags.has(Flags::FIN)), (1_460, true));
+        let (mut pair, first) = closed(Profile::Linux, 11 * 1_460);
+        assert_eq!(contents(&pair.exchange(&first)), [(1_460, true)]);
     }
 
-    /// Ends of a connection, of which the first one has closed; FIN has arrived at 10 ms, behind
-    /// `bytes` that were acknowledged if the receiver does so at once.
-    fn closed_by_peer(profile: Profile, bytes: u64) -> [Connection; 2] {
-        let stack = Stack { profile, timestamps: Some(false), ..Stack::default() };
-        let params = Arc::new(StackParams::resolve(&stack));
-        let mut ends = [(5, 9), (9, 5)]
-            .map(|(isn, peer)| Connection::established(Arc::clone(&params), isn, &params, peer));
-        let [client, server] = &mut ends;
-        client.write(bytes);
-        client.close();
-        while let Some(segment) = client.poll_transmit(at(0)) {
-            server.handle_segment(at(10), &segment);
-            if !segment.flags.has(Flags::FIN) {
-                server.poll_transmit(at(10));
-            }
-        }
-        ends
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(ms)
+    /// Ends of which the client has closed; FIN has arrived at 10 ms, behind `bytes` that were
+    /// acknowledged if the receiver does so at once. The server has not answered FIN.
+    fn closed_by_peer(profile: Profile, bytes: u64) -> Pair {
+        let (mut pair, sent) = closed(profile, bytes);
+        let (fin, data) = sent.split_last().unwrap();
+        pair.deliver_to_server(data);
+        pair.server.handle_segment(pair.now, fin);
+        pair
     }
 
     /// Linux, `tcp_fin`: three segments close a connection whose application closes at once, and
@@ -163,23 +143,22 @@ mod tests {
     #[test]
     fn fin_of_linux_carries_the_acknowledgement_of_fin() {
         for (profile, first) in [(Profile::Linux, 0), (Profile::Rfc, 1)] {
-            let [mut client, mut server] = closed_by_peer(profile, 500);
-            let before: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
+            let mut pair = closed_by_peer(profile, 500);
+            let before = pair.server_segments();
             assert_eq!(before.len(), first, "{profile:?}");
-            server.close();
-            let after: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
-            assert_eq!((after.len(), after[0].flags.has(Flags::FIN)), (1, true), "{profile:?}");
-            before.iter().chain(&after).for_each(|sent| client.handle_segment(at(20), sent));
-            let last = client.poll_transmit(at(20)).unwrap();
-            server.handle_segment(at(30), &last);
-            let states = [&client, &server].map(Connection::state);
+            pair.server.close();
+            let after = pair.server_segments();
+            assert_eq!(contents(&after), [(0, true)], "{profile:?}");
+            let last = pair.deliver_to_client(&[before, after].concat());
+            pair.deliver_to_server(&last);
+            let states = [&pair.client, &pair.server].map(|end| end.state());
             assert_eq!(states, [State::TimeWait, State::Closed], "{profile:?}");
         }
     }
 
     #[test]
     fn fin_is_acknowledged_after_40_ms_if_the_application_of_linux_does_not_close() {
-        let [_, mut server] = closed_by_peer(Profile::Linux, 500);
+        let Pair { mut server, .. } = closed_by_peer(Profile::Linux, 500);
         assert_eq!((server.poll_transmit(at(49)), server.next_deadline()), (None, at(50)));
         assert!(server.poll_transmit(at(50)).is_some());
     }
@@ -188,8 +167,7 @@ mod tests {
     /// s, the end after 131 s. Those of long timers are up to an eighth later.
     #[test]
     fn linux_gives_up_after_ten_retransmissions_of_syn() {
-        let params = Arc::new(StackParams::resolve(&Stack::default()));
-        let mut client = Connection::connect(params, 5);
+        let mut client = Connection::connect(resolve(&Stack::default()), 5);
         let mut times = Vec::new();
         let mut now = Instant::ZERO;
         while client.state() != State::Closed {

@@ -42,86 +42,70 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use gridhaul_scenario::scenario::{Profile, Stack};
-    use gridhaul_scenario::units::{Duration, Instant};
+    use gridhaul_scenario::units::Duration;
 
-    use super::*;
-    use crate::tcp::{Flags, Segment, StackParams, State};
+    use super::super::pair::{CLIENT_ISN, Pair, at, resolve};
+    use crate::tcp::{Flags, State};
 
     /// A client, and a server that confirms.
-    fn pair() -> [Connection; 2] {
+    fn pair() -> Pair {
         let stack = Stack { profile: Profile::Linux, nagle: Some(false), ..Stack::default() };
-        let params = Arc::new(StackParams::resolve(&stack));
-        let client = Connection::established(Arc::clone(&params), 5, &params, 9);
-        let mut server = Connection::established(Arc::clone(&params), 9, &params, 5);
-        server.acknowledge_on_confirmation();
-        [client, server]
-    }
-
-    const fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * 1_000_000)
-    }
-
-    fn sent(connection: &mut Connection, now: Instant) -> Vec<Segment> {
-        std::iter::from_fn(|| connection.poll_transmit(now)).collect()
+        let mut pair = Pair::established(&resolve(&stack));
+        pair.server.acknowledge_on_confirmation();
+        pair
     }
 
     #[test]
     fn no_segment_acknowledges_unconfirmed_data() {
-        let [mut client, mut server] = pair();
-        client.write(3_000);
-        for segment in sent(&mut client, at(0)) {
-            server.handle_segment(at(1), &segment);
-        }
-        server.write(100);
-        let answers = sent(&mut server, at(2));
-        assert_eq!(answers.iter().map(|answer| answer.ack).collect::<Vec<_>>(), [6]);
-        server.confirm(1_000);
-        assert_eq!(sent(&mut server, at(3))[0].ack, 1_006);
-        server.reset();
-        let reset = server.poll_transmit(at(4)).unwrap();
-        assert!(reset.flags.has(Flags::RST) && reset.ack == 1_006, "{reset:?}");
+        let mut pair = pair();
+        pair.client.write(3_000);
+        let data = pair.client_segments();
+        assert_eq!(pair.deliver_to_server(&data), []);
+        pair.server.write(100);
+        let answers = pair.server_segments();
+        let numbers: Vec<u32> = answers.iter().map(|answer| answer.ack).collect();
+        assert_eq!(numbers, [CLIENT_ISN + 1]);
+        pair.server.confirm(1_000);
+        assert_eq!(pair.server_segments()[0].ack, CLIENT_ISN + 1_001);
+        pair.server.reset();
+        let reset = pair.server_segments()[0];
+        assert!(reset.flags.has(Flags::RST) && reset.ack == CLIENT_ISN + 1_001, "{reset:?}");
     }
 
     #[test]
     fn fin_is_acknowledged_when_it_is_confirmed() {
-        let [mut client, mut server] = pair();
-        client.write(500);
-        client.close();
-        for segment in sent(&mut client, at(0)) {
-            server.handle_segment(at(1), &segment);
+        let mut pair = pair();
+        pair.client.write(500);
+        pair.client.close();
+        let data = pair.client_segments();
+        assert_eq!(pair.deliver_to_server(&data), []);
+        assert_eq!((pair.server.state(), pair.server.unconfirmed()), (State::CloseWait, 501));
+        for (confirmed, state) in [(500, State::FinWait1), (1, State::FinWait2)] {
+            pair.server.confirm(confirmed);
+            let answers = pair.server_segments();
+            pair.deliver_to_client(&answers);
+            assert_eq!((pair.client.state(), pair.server.acknowledged_payload()), (state, 500));
         }
-        assert_eq!((server.state(), server.unconfirmed()), (State::CloseWait, 501));
-        server.confirm(500);
-        for answer in sent(&mut server, at(2)) {
-            client.handle_segment(at(2), &answer);
-        }
-        assert_eq!((client.state(), server.acknowledged_payload()), (State::FinWait1, 500));
-        server.confirm(1);
-        for answer in sent(&mut server, at(3)) {
-            client.handle_segment(at(3), &answer);
-        }
-        assert_eq!((client.state(), server.acknowledged_payload()), (State::FinWait2, 500));
     }
 
     /// RFC 7323, section 4.3: the timestamp of the earliest segment that is not acknowledged is
     /// echoed, so that the sender's retransmission timeout covers the wait for the confirmation.
     #[test]
     fn the_round_trip_of_the_sender_includes_the_wait_for_the_confirmation() {
-        let [mut client, mut server] = pair();
+        let mut pair = Pair { delay: Duration::from_millis(1), ..pair() };
         for ms in [0, 30] {
-            client.write(1_000);
-            for segment in sent(&mut client, at(ms)) {
-                server.handle_segment(at(ms + 1), &segment);
-            }
+            pair.now = at(ms);
+            pair.client.write(1_000);
+            let data = pair.client_segments();
+            pair.deliver_to_server(&data);
         }
-        server.confirm(2_000);
-        let answer = server.poll_transmit(at(80)).unwrap();
-        assert_eq!(answer.timestamps.map(|(_, echo)| echo), Some(0));
-        client.handle_segment(at(81), &answer);
-        let rtt = client.sender().and_then(|sender| sender.rtt().srtt());
+        pair.now = at(80);
+        pair.server.confirm(2_000);
+        let answer = pair.server_segments();
+        assert_eq!(answer[0].timestamps.map(|(_, echo)| echo), Some(0));
+        pair.deliver_to_client(&answer);
+        let rtt = pair.client.sender().and_then(|sender| sender.rtt().srtt());
         assert!(rtt.is_some_and(|rtt| rtt >= Duration::from_millis(81)), "{rtt:?}");
     }
 }

@@ -59,81 +59,61 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
-    use gridhaul_scenario::units::{Duration, Instant};
 
+    use super::super::pair::{CLIENT_ISN, Pair, at, resolve};
     use super::*;
-    use crate::tcp::params::StackParams;
 
     const READING: u64 = 200;
 
-    fn params() -> Arc<StackParams> {
-        Arc::new(StackParams::resolve(&Stack::default()))
-    }
-
-    fn ends() -> [Connection; 2] {
-        let mut ends = [Connection::connect(params(), 100), Connection::listen(params(), 900)];
-        ends.iter_mut().for_each(Connection::offer_fast_open);
-        ends
-    }
-
-    fn at(milliseconds: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(milliseconds)
-    }
-
-    /// Sends all that is due from one end to the other one; returns the number of segments.
-    fn exchange(now: Instant, from: &mut Connection, to: &mut Connection) -> usize {
-        let mut number = 0;
-        while let Some(segment) = from.poll_transmit(now) {
-            to.handle_segment(now, &segment);
-            number += 1;
-        }
-        number
+    fn pair(stack: &Stack) -> Pair {
+        let params = resolve(stack);
+        let mut pair = Pair::unopened(&params, &params);
+        pair.client.offer_fast_open();
+        pair.server.offer_fast_open();
+        pair
     }
 
     #[test]
     fn data_in_syn_arrives_before_the_handshake_is_complete() {
-        let [mut client, mut server] = ends();
-        client.write(READING);
-        let syn = client.poll_transmit(at(0)).unwrap();
-        assert!(syn.flags.has(Flags::SYN) && u64::from(syn.len) == READING);
-        assert_eq!(client.poll_transmit(at(0)), None);
-        server.handle_segment(at(10), &syn);
-        assert!(server.is_open_early());
-        assert_eq!(server.receiver().delivered(), READING);
+        let mut pair = pair(&Stack::default());
+        pair.client.write(READING);
+        let syn = pair.client_segments();
+        assert_eq!((syn.len(), u64::from(syn[0].len)), (1, READING));
+        assert!(syn[0].flags.has(Flags::SYN));
+        pair.server.handle_segment(pair.now, &syn[0]);
+        assert!(pair.server.is_open_early());
+        assert_eq!(pair.server.receiver().delivered(), READING);
         // The server answers at once, after SYN-ACK.
-        server.write(50);
-        let syn_ack = server.poll_transmit(at(10)).unwrap();
-        assert_eq!(syn_ack.ack, 100 + 1 + READING as u32);
-        let response = server.poll_transmit(at(10)).unwrap();
-        assert_eq!((response.len, response.flags.has(Flags::SYN)), (50, false));
-        client.handle_segment(at(20), &syn_ack);
-        client.handle_segment(at(20), &response);
-        assert_eq!(client.receiver().delivered(), 50);
-        exchange(at(20), &mut client, &mut server);
-        assert_eq!([client.state(), server.state()], [State::Established; 2]);
-        assert_eq!(client.first_unacknowledged(), 301);
+        pair.server.write(50);
+        let answers = pair.server_segments();
+        let parts: Vec<_> =
+            answers.iter().map(|sent| (sent.flags.has(Flags::SYN), sent.len)).collect();
+        assert_eq!(parts, [(true, 0), (false, 50)]);
+        assert_eq!(answers[0].ack, CLIENT_ISN + 1 + READING as u32);
+        let last = pair.deliver_to_client(&answers);
+        assert_eq!(pair.client.receiver().delivered(), 50);
+        pair.deliver_to_server(&last);
+        assert_eq!([&pair.client, &pair.server].map(|end| end.state()), [State::Established; 2]);
+        assert_eq!(pair.client.first_unacknowledged(), CLIENT_ISN + 1 + READING as u32);
     }
 
     #[test]
     fn a_retransmitted_syn_has_no_data_which_follows_after_the_handshake() {
-        let [mut client, mut server] = ends();
-        client.write(READING);
-        let lost = client.poll_transmit(at(0)).unwrap();
-        let again = client.next_deadline();
-        client.handle_timeout(again);
-        let syn = client.poll_transmit(again).unwrap();
-        assert!(syn.flags.has(Flags::SYN) && syn.len == 0);
-        assert_eq!(usize::from(lost.header), usize::from(syn.header) + COOKIE);
-        assert_eq!(client.poll_transmit(again), None);
-        server.handle_segment(again, &syn);
-        assert!(!server.is_open_early());
-        exchange(again, &mut server, &mut client);
-        exchange(again, &mut client, &mut server);
-        assert_eq!(server.receiver().delivered(), READING);
-        assert_eq!(server.state(), State::Established);
+        let mut pair = pair(&Stack::default());
+        pair.client.write(READING);
+        let lost = pair.client_segments();
+        pair.expire_client_timer();
+        let syn = pair.client_segments();
+        assert_eq!((syn.len(), syn[0].len), (1, 0));
+        assert!(syn[0].flags.has(Flags::SYN));
+        assert_eq!(usize::from(lost[0].header), usize::from(syn[0].header) + COOKIE);
+        let syn_ack = pair.deliver_to_server(&syn);
+        assert!(!pair.server.is_open_early());
+        let data = pair.deliver_to_client(&syn_ack);
+        pair.deliver_to_server(&data);
+        assert_eq!(pair.server.receiver().delivered(), READING);
+        assert_eq!(pair.server.state(), State::Established);
     }
 
     #[test]
@@ -141,59 +121,53 @@ mod tests {
         for profile in [Profile::Linux, Profile::Rfc] {
             for &congestion_control in CongestionControlAlgorithm::ALL {
                 let congestion_control = Some(congestion_control);
-                let stack = Stack { profile, congestion_control, ..Stack::default() };
-                check_lost_syns(Arc::new(StackParams::resolve(&stack)));
+                check_lost_syns(&Stack { profile, congestion_control, ..Stack::default() });
             }
         }
     }
 
     /// Three SYN are lost; the fourth one arrives, and the data follows at once.
-    fn check_lost_syns(params: Arc<StackParams>) {
-        let mut client = Connection::connect(Arc::clone(&params), 100);
-        let mut server = Connection::listen(params, 900);
-        [&mut client, &mut server].into_iter().for_each(Connection::offer_fast_open);
-        client.write(READING);
-        let mut syn = client.poll_transmit(at(0)).unwrap();
-        let mut now = at(1);
+    fn check_lost_syns(stack: &Stack) {
+        let mut pair = pair(stack);
+        pair.client.write(READING);
+        let mut syn = pair.client_segments();
+        pair.now = at(1);
         for _ in 0..3 {
-            assert_eq!(client.poll_transmit(now), None);
-            let deadline = client.next_deadline();
-            assert!(deadline > now, "{deadline:?}");
-            now = deadline;
-            client.handle_timeout(now);
-            syn = client.poll_transmit(now).unwrap();
-            assert_eq!((syn.len, client.poll_transmit(now)), (0, None));
-            assert!(client.next_deadline() > now);
+            assert_eq!(pair.client_segments(), []);
+            let deadline = pair.client.next_deadline();
+            assert!(deadline > pair.now, "{deadline:?}");
+            pair.expire_client_timer();
+            syn = pair.client_segments();
+            assert_eq!((syn.len(), syn[0].len), (1, 0));
+            assert!(pair.client.next_deadline() > pair.now);
         }
-        server.handle_segment(now, &syn);
-        exchange(now, &mut server, &mut client);
-        exchange(now, &mut client, &mut server);
-        assert_eq!(server.receiver().delivered(), READING);
+        let data = pair.exchange(&syn);
+        pair.deliver_to_server(&data);
+        assert_eq!(pair.server.receiver().delivered(), READING);
     }
 
     #[test]
     fn a_lost_syn_ack_does_not_lose_the_data() {
-        let [mut client, mut server] = ends();
-        client.write(READING);
-        exchange(at(0), &mut client, &mut server);
-        assert!(server.poll_transmit(at(0)).is_some());
-        let again = client.next_deadline();
-        client.handle_timeout(again);
-        exchange(again, &mut client, &mut server);
-        exchange(again, &mut server, &mut client);
-        exchange(again, &mut client, &mut server);
-        assert_eq!([client.state(), server.state()], [State::Established; 2]);
-        assert_eq!(server.receiver().delivered(), READING);
+        let mut pair = pair(&Stack::default());
+        pair.client.write(READING);
+        let syn = pair.client_segments();
+        let lost = pair.deliver_to_server(&syn);
+        assert!(!lost.is_empty());
+        pair.expire_client_timer();
+        let last = pair.open();
+        pair.deliver_to_server(&last);
+        assert_eq!([&pair.client, &pair.server].map(|end| end.state()), [State::Established; 2]);
+        assert_eq!(pair.server.receiver().delivered(), READING);
     }
 
     #[test]
     fn a_client_without_a_cookie_requests_one() {
-        let [mut client, mut server] = ends();
-        let plain = Connection::connect(params(), 1).poll_transmit(at(0)).unwrap();
-        let syn = client.poll_transmit(at(0)).unwrap();
-        assert_eq!(usize::from(syn.header), usize::from(plain.header) + REQUEST);
-        server.handle_segment(at(0), &syn);
-        let syn_ack = server.poll_transmit(at(0)).unwrap();
-        assert_eq!(usize::from(syn_ack.header), usize::from(plain.header) + COOKIE);
+        let mut pair = pair(&Stack::default());
+        let params = resolve(&Stack::default());
+        let plain = Pair::unopened(&params, &params).client_segments()[0].header;
+        let syn = pair.client_segments();
+        assert_eq!(usize::from(syn[0].header), usize::from(plain) + REQUEST);
+        let syn_ack = pair.deliver_to_server(&syn);
+        assert_eq!(usize::from(syn_ack[0].header), usize::from(plain) + COOKIE);
     }
 }

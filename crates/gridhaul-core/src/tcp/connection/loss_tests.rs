@@ -1,22 +1,11 @@
 //! Tests of losses on a path of 50 ms in each direction, whose expected values follow from RFCs.
 
-use std::sync::Arc;
-
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery, Stack};
-use gridhaul_scenario::units::{Bytes, Duration, Instant, WindowSize};
+use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
-use super::Connection;
-use crate::tcp::{Segment, StackParams};
+use super::pair::{Pair, at, resolve};
 
 const MSS: u64 = 1_000;
-
-fn at(ms: u64) -> Instant {
-    Instant::ZERO + Duration::from_millis(ms)
-}
-
-fn all(end: &mut Connection, now: Instant) -> Vec<Segment> {
-    std::iter::from_fn(|| end.poll_transmit(now)).collect()
-}
 
 /// A stack by the RFCs whose receiver acknowledges every segment.
 fn stack() -> Stack {
@@ -28,23 +17,8 @@ fn stack() -> Stack {
     }
 }
 
-fn ends(stack: &Stack) -> [Connection; 2] {
-    let params = Arc::new(StackParams::resolve(stack));
-    [(5, 9), (9, 5)]
-        .map(|(isn, peer)| Connection::established(Arc::clone(&params), isn, &params, peer))
-}
-
-/// All segments of `sent` arrive, and the acknowledgements of the server.
-fn exchange([client, server]: &mut [Connection; 2], now: u64, sent: &[Segment]) -> Vec<Segment> {
-    let mut answered = Vec::new();
-    for segment in sent {
-        server.handle_segment(at(now + 50), segment);
-        for ack in all(server, at(now + 50)) {
-            client.handle_segment(at(now + 100), &ack);
-            answered.extend(all(client, at(now + 100)));
-        }
-    }
-    answered
+fn pair(stack: &Stack) -> Pair {
+    Pair { delay: Duration::from_millis(50), ..Pair::established(&resolve(stack)) }
 }
 
 /// RFC 6298, section 3: what a retransmission has repaired is not measured; RFC 7323, section 4.3,
@@ -61,14 +35,14 @@ fn the_repair_of_a_loss_is_no_part_of_a_round_trip() {
                 limited_transmit: Some(false),
                 ..stack()
             };
-            let mut ends = ends(&stack);
-            ends[0].write(5 * MSS);
-            let flight = all(&mut ends[0], at(1_000));
-            let again = exchange(&mut ends, 1_000, &flight[1..]);
+            let mut pair = Pair { now: at(1_000), ..pair(&stack) };
+            pair.client.write(5 * MSS);
+            let flight = pair.client_segments();
+            let again = pair.exchange(&flight[1..]);
             assert_eq!((again.len(), again[0].seq), (1, flight[0].seq), "{recovery:?}");
-            exchange(&mut ends, 1_100, &again);
-            let stats = ends[0].sender().unwrap().stats();
-            assert_eq!(ends[0].sent_and_acknowledged().1, 1 + 5 * MSS);
+            pair.exchange(&again);
+            let stats = pair.client.sender().unwrap().stats();
+            assert_eq!(pair.client.sent_and_acknowledged().1, 1 + 5 * MSS);
             assert_eq!(stats.rtt_count, samples, "{recovery:?} {timestamps:?}");
             assert_eq!(stats.rtt_sum_ns, u64::from(samples) * 100_000_000);
         }
@@ -78,10 +52,10 @@ fn the_repair_of_a_loss_is_no_part_of_a_round_trip() {
 /// RFC 3042: "cwnd + 2*SMSS".
 #[test]
 fn limited_transmit_sends_two_segments_for_any_threshold() {
-    let mut ends = ends(&Stack { sack: Some(false), dupthresh: Some(5), ..stack() });
-    ends[0].write(100 * MSS);
-    let flight = all(&mut ends[0], at(0));
-    let new = exchange(&mut ends, 0, &flight[1..5]);
+    let mut pair = pair(&Stack { sack: Some(false), dupthresh: Some(5), ..stack() });
+    pair.client.write(100 * MSS);
+    let flight = pair.client_segments();
+    let new = pair.exchange(&flight[1..5]);
     assert_eq!(new.len(), 2);
     assert!(new.iter().all(|segment| segment.seq > flight[9].seq));
 }
@@ -97,27 +71,13 @@ fn rate_reduction_is_in_proportion_to_the_data_in_flight() {
         initial_window: Some(WindowSize::Segments(100)),
         ..stack()
     };
-    let [mut client, mut server] = ends(&stack);
-    client.write(19 * MSS);
-    let flight = all(&mut client, at(0));
+    let mut pair = pair(&stack);
+    pair.client.write(19 * MSS);
+    let flight = pair.client_segments();
     assert_eq!(flight.len(), 19);
-    let acks: Vec<Segment> = flight[1..]
-        .iter()
-        .flat_map(|segment| {
-            server.handle_segment(at(50), segment);
-            all(&mut server, at(50))
-        })
-        .collect();
-    for ack in &acks[..3] {
-        client.handle_segment(at(100), ack);
-    }
-    client.write(100 * MSS);
-    assert_eq!(all(&mut client, at(100)).len(), 1, "the retransmission");
-    let mut new = 0;
-    for ack in &acks[3..13] {
-        client.handle_segment(at(100), ack);
-        new += all(&mut client, at(100)).len();
-    }
+    let acks = pair.deliver_to_server(&flight[1..]);
+    assert_eq!(pair.deliver_to_client(&acks[..3]).len(), 1, "the retransmission");
+    pair.client.write(100 * MSS);
     // 13 deliveries release 6.5 segments, of which the retransmission is one.
-    assert_eq!(new, 5);
+    assert_eq!(pair.deliver_to_client(&acks[3..13]).len(), 5);
 }

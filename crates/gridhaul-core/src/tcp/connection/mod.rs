@@ -383,3 +383,5 @@ impl Connection {
 mod common_path_tests;
 #[cfg(test)]
 mod loss_tests;
+#[cfg(test)]
+mod pair;

@@ -179,6 +179,7 @@ mod tests {
     use gridhaul_scenario::scenario::{Profile, Stack};
     use gridhaul_scenario::units::Duration;
 
+    use super::super::pair::{Pair, at, resolve};
     use super::*;
 
     /// A receive-only endpoint measures the round trip of SYN and SYN-ACK and delays
@@ -186,17 +187,13 @@ mod tests {
     #[test]
     fn an_acknowledgement_is_delayed_no_longer_than_the_round_trip() {
         let stack = Stack { profile: Profile::Linux, quick_ack: Some(0), ..Stack::default() };
-        let params = Arc::new(StackParams::resolve(&stack));
-        let mut client = Connection::connect(Arc::clone(&params), 3);
-        let mut server = Connection::listen(params, 7);
-        server.receive_only();
-        client.write(100_000);
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let syn = client.poll_transmit(at(0)).unwrap();
-        server.handle_segment(at(30), &syn);
-        let answer = server.poll_transmit(at(30)).unwrap();
-        client.handle_segment(at(60), &answer);
-        let sent: Vec<_> = std::iter::from_fn(|| client.poll_transmit(at(60))).collect();
+        let params = resolve(&stack);
+        let delay = Duration::from_millis(30);
+        let mut pair = Pair { delay, ..Pair::unopened(&params, &params) };
+        pair.server.receive_only();
+        pair.client.write(100_000);
+        let sent = pair.open();
+        let Pair { mut server, .. } = pair;
         let mut waits = Vec::new();
         for (segment, ms) in sent.iter().zip([90, 92, 200, 300, 400, 500, 600]) {
             server.handle_segment(at(ms), segment);
@@ -215,7 +212,7 @@ mod tests {
     /// acknowledged, and the time of the acknowledgement. The timer that it restarts is not set.
     fn acknowledged_once(sizes: &[u64]) -> (Connection, Instant) {
         let stack = Stack { profile: Profile::Linux, nagle: Some(false), ..Stack::default() };
-        let params = Arc::new(StackParams::resolve(&stack));
+        let params = resolve(&stack);
         let mut sender = Connection::established(Arc::clone(&params), 3, &params, 7);
         let sent: Vec<_> = sizes
             .iter()
@@ -264,7 +261,7 @@ mod tests {
     #[test]
     fn the_first_window_update_is_accepted_for_all_sequence_numbers() {
         for peer_isn in [0, 7, 1 << 31, u32::MAX - 3, u32::MAX] {
-            let params = Arc::new(StackParams::resolve(&Stack::default()));
+            let params = resolve(&Stack::default());
             let opened = Connection::established(params.clone(), 100, &params, peer_isn);
             let adopted = Connection::adopted(params.clone(), 100, peer_isn, 9_000, false);
             for mut end in [opened, adopted] {
