@@ -17,7 +17,9 @@ pub struct StackParams {
     pub recovery: Recovery,
     /// Payload of a full segment in bytes.
     pub mss: u32,
-    /// The stack states no segment size: a host derives it from the MTU of its own link.
+    /// Whether the stack states no segment size, so that its host takes the size that fits into the
+    /// MTU of its own link. A stated size is kept unless the link has `packet_too_big`: a link that
+    /// is too small for it is an error of the scenario, which a smaller size would hide.
     pub derives_mss: bool,
     /// IP and TCP headers without options, in bytes. The check of a scenario limits them to
     /// [`Stack::HEADER_MAX`](gridhaul_scenario::scenario::Stack::HEADER_MAX), so that the size with

@@ -160,6 +160,8 @@ impl Receiver {
         }
         assert!(self.next > before, "data in order advances the acknowledgement");
         self.note_unread(self.next - before);
+        // RFC 9293, section 3.10.7.4, acknowledges FIN at once. Linux does not, because it expects
+        // that the application closes as well, and that this FIN carries the acknowledgement.
         let is_answered = fin && params.policy.adaptive_delayed_ack;
         if is_answered && self.expect_answer_to_fin(now, self.next - before - 1, filled, params) {
             return true;
@@ -171,10 +173,14 @@ impl Receiver {
         true
     }
 
-    /// FIN has arrived in order, with `payload` bytes. Linux expects that the application closes as
-    /// well, so that the answering FIN carries the acknowledgement (`tcp_fin` enters pingpong
-    /// mode). Returns whether this is scheduled: FIN without data is not a segment of which every
-    /// second one is acknowledged.
+    /// FIN has arrived in order, with `payload` bytes. Linux enters pingpong mode (`tcp_fin`),
+    /// because an application usually answers FIN by closing as well: its FIN then carries the
+    /// acknowledgement, and three segments close the connection. If the application stays open,
+    /// the delayed-ACK timer sends it.
+    ///
+    /// Returns whether this schedules the acknowledgement. It does for FIN alone, which must not
+    /// count as one of the segments of which every second one is acknowledged at once. FIN with
+    /// data, FIN that fills a gap, and FIN that the application confirms are scheduled like data.
     #[cold]
     fn expect_answer_to_fin(
         &mut self,
