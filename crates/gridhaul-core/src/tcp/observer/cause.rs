@@ -58,7 +58,7 @@ fn of_handled(
         Cause::SpuriousRetransmission
     } else if advanced {
         of_acknowledgement(before, after, ended, new)
-    } else if after.ecn_reductions > before.ecn_reductions {
+    } else if is_reduced_by_mark(before, after) {
         Cause::CongestionMark
     } else if more_sacked {
         Cause::DuplicateAcknowledgement
@@ -83,13 +83,18 @@ fn of_acknowledgement(
         Cause::PartialAcknowledgement
     } else if lowered && before.tail_loss_probe_out && !after.tail_loss_probe_out {
         Cause::TailLossProbe
-    } else if after.ecn_reductions > before.ecn_reductions {
+    } else if is_reduced_by_mark(before, after) {
         Cause::CongestionMark
     } else if lowered {
         Cause::SlowStartExit
     } else {
         Cause::Acknowledgement
     }
+}
+
+/// Whether the peer's echo of an ECN mark has reduced the window.
+const fn is_reduced_by_mark(before: &SenderSnapshot, after: &SenderSnapshot) -> bool {
+    after.ecn_reductions > before.ecn_reductions
 }
 
 fn of_polled(before: &SenderSnapshot, after: &SenderSnapshot) -> Cause {

@@ -16,8 +16,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(profile: Profile) -> Self {
-        let params = Arc::new(StackParams::resolve(&Stack { profile, ..Stack::default() }));
+    fn new(stack: &Stack) -> Self {
+        let params = Arc::new(StackParams::resolve(stack));
         let ends = [Connection::connect(Arc::clone(&params), 7), Connection::listen(params, 9)];
         let observers = ends.each_ref().map(ConnectionObserver::new);
         Self { now: Instant::ZERO, ends, observers, events: Vec::new() }
@@ -54,6 +54,13 @@ impl Pair {
             .collect()
     }
 
+    /// The handshake. Returns what the client sends at its end.
+    fn open(&mut self) -> Vec<Segment> {
+        let syn = self.poll(0);
+        let answer = self.deliver(1, &syn);
+        self.deliver(0, &answer)
+    }
+
     fn names(&self) -> Vec<String> {
         let name = |(at, event): &(u64, ConnectionEvent)| {
             let value = serde_json::to_value(event).unwrap();
@@ -65,10 +72,8 @@ impl Pair {
 
 #[test]
 fn a_handshake_is_a_state_and_a_round_trip() {
-    let mut pair = Pair::new(Profile::Rfc);
-    let syn = pair.poll(0);
-    let syn_ack = pair.deliver(1, &syn);
-    pair.deliver(0, &syn_ack);
+    let mut pair = Pair::new(&Stack { profile: Profile::Rfc, ..Stack::default() });
+    pair.open();
     let expected = [
         "0 parameters_set",
         "0 connection_state_updated",
@@ -84,12 +89,9 @@ fn a_handshake_is_a_state_and_a_round_trip() {
 #[test]
 fn a_timeout_is_logged_with_the_lost_data_and_its_retransmission() {
     for profile in [Profile::Rfc, Profile::Linux, Profile::Ns2] {
-        let mut pair = Pair::new(profile);
+        let mut pair = Pair::new(&Stack { profile, ..Stack::default() });
         pair.ends[0].write(3_000);
-        let mut segments = pair.poll(0);
-        for end in [1, 0] {
-            segments = pair.deliver(end, &segments);
-        }
+        pair.open();
         pair.events.clear();
         // The data is lost, and so are probes.
         let due = |event: &ConnectionEvent| {
@@ -118,5 +120,28 @@ fn a_timeout_is_logged_with_the_lost_data_and_its_retransmission() {
             panic!("{profile:?}: {:?}", pair.events)
         };
         assert_eq!((first_seq, segments), (Some(1), 1), "{profile:?}");
+    }
+}
+
+/// The echo of a mark is in an acknowledgement of new data, or in one that repeats its number.
+#[test]
+fn a_reduction_for_a_mark_is_logged_as_such() {
+    let stack = Stack { profile: Profile::Rfc, ecn: Some(true), ..Stack::default() };
+    for is_repeated in [false, true] {
+        let mut pair = Pair::new(&stack);
+        pair.ends[0].write(100_000);
+        let flight = pair.open();
+        let ack = pair.deliver(1, &flight)[0];
+        let echo = Segment { flags: ack.flags.with(Flags::ECE), ..ack };
+        if is_repeated {
+            pair.deliver(0, &[ack]);
+        }
+        pair.events.clear();
+        pair.deliver(0, &[echo]);
+        let cause = pair.events.iter().find_map(|(_, event)| match event {
+            ConnectionEvent::CongestionWindowUpdated { cause, .. } => Some(*cause),
+            _ => None,
+        });
+        assert_eq!(cause, Some(Cause::CongestionMark), "{is_repeated}: {:?}", pair.events);
     }
 }
