@@ -66,6 +66,23 @@ fn connect(streams: &mut ServerStreams, now: Instant) -> (StreamId, u64) {
     (id, streams.handle_connected(id))
 }
 
+/// A stream whose first message, `one`, the server has acknowledged. It ends at 10 in the log.
+fn acknowledged() -> (ServerStreams, StreamId) {
+    let mut streams = streams(0, 1_000);
+    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
+    let (id, _) = connect(&mut streams, NOW);
+    send(&mut streams, id);
+    streams.handle_acknowledged(NOW, id, 0);
+    (streams, id)
+}
+
+/// As [`acknowledged`], and then the server has closed its direction, before the meter.
+fn closed_early() -> (ServerStreams, StreamId) {
+    let (mut streams, id) = acknowledged();
+    streams.handle_server_fin(NOW, id);
+    (streams, id)
+}
+
 #[test]
 fn a_stream_is_delivered_when_the_server_closes_after_fin() {
     let mut streams = streams(100, 1_000);
@@ -128,12 +145,7 @@ fn a_server_that_keeps_closing_is_tried_with_growing_intervals() {
 #[test]
 fn a_server_that_closes_after_a_message_has_confirmed_it() {
     covers!(server_fin_confirms_acknowledged_data);
-    let mut streams = streams(0, 1_000);
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_server_fin(NOW, id);
+    let (mut streams, id) = closed_early();
     assert_eq!(streams.position(), 10);
     entry(&mut streams, 20, &[data(0, 4, b"two\n", true)]);
     send(&mut streams, id);
@@ -145,11 +157,7 @@ fn a_server_that_closes_after_a_message_has_confirmed_it() {
 #[test]
 fn an_answer_that_the_meter_has_received_confirms_what_was_acknowledged_before() {
     covers!(server_answer_that_the_meter_has_confirms_data);
-    let mut streams = streams(0, 1_000);
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
+    let (mut streams, id) = acknowledged();
     assert!(streams.handle_down_read(id, 5));
     entry(&mut streams, 20, &[data(0, 4, b"two\n", true)]);
     send(&mut streams, id);
@@ -164,11 +172,7 @@ fn an_answer_that_the_meter_has_received_confirms_what_was_acknowledged_before()
 
 #[test]
 fn a_meter_that_accepts_no_answers_confirms_nothing() {
-    let mut streams = streams(0, 1_000);
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
+    let (mut streams, id) = acknowledged();
     streams.handle_down_read(id, 5);
     streams.handle_down_confirmed((EPOCH, 0), DOWN_ENDED);
     assert_eq!((streams.unconfirmed().bytes, streams.position()), (4, 0));
@@ -281,14 +285,8 @@ fn a_reset_follows_the_data_after_the_server_had_time_to_read() {
 #[test]
 fn fin_after_data_that_follows_fin_of_the_server_waits_until_it_had_time_to_read() {
     covers!(server_that_has_closed_early_has_time_to_read_before_fin);
-    let mut streams = streams(0, 1_000);
-    let eof = Record::Eof { meter: 0, offset: 8 };
-    let records = [data(0, 4, b"two\n", true), eof];
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_server_fin(NOW, id);
+    let (mut streams, id) = closed_early();
+    let records = [data(0, 4, b"two\n", true), Record::Eof { meter: 0, offset: 8 }];
     entry(&mut streams, 20, &records);
     assert_eq!(send(&mut streams, id), b"two\n");
     assert!(!streams.poll_fin(id));
@@ -316,12 +314,7 @@ fn fin_after_data_that_follows_fin_of_the_server_waits_until_it_had_time_to_read
 
 #[test]
 fn fin_needs_no_wait_if_the_server_has_confirmed_everything() {
-    let mut streams = streams(0, 1_000);
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_server_fin(NOW, id);
+    let (mut streams, id) = closed_early();
     entry(&mut streams, 20, &[Record::Eof { meter: 0, offset: 4 }]);
     assert!(streams.poll_fin(id));
     streams.handle_acknowledged(NOW, id, 0);
@@ -330,12 +323,7 @@ fn fin_needs_no_wait_if_the_server_has_confirmed_everything() {
 
 #[test]
 fn a_reset_after_data_that_follows_fin_of_the_server_waits_as_well() {
-    let mut streams = streams(0, 1_000);
-    entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
-    let (id, _) = connect(&mut streams, NOW);
-    send(&mut streams, id);
-    streams.handle_acknowledged(NOW, id, 0);
-    streams.handle_server_fin(NOW, id);
+    let (mut streams, id) = closed_early();
     let reset = Record::Reset { meter: 0, cause: ResetCause::Meter };
     entry(&mut streams, 20, &[data(0, 4, b"two\n", true), reset]);
     send(&mut streams, id);
