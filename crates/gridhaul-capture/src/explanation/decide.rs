@@ -3,7 +3,8 @@
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
-use super::{ConnectionExplanation, Position, SATURATED};
+use super::doubt::Case;
+use super::{ConnectionExplanation, Position};
 use crate::Limit;
 use crate::estimate::is_echo_of_sender;
 use crate::limit::Account;
@@ -33,12 +34,11 @@ pub enum Confidence {
 }
 
 /// Shares of the time from which on a limit is named, and is certain.
-const NAMED: f64 = 0.5;
+pub(super) const NAMED: f64 = 0.5;
 const CERTAIN: f64 = 0.7;
 
-/// Fewest waits. A few timeouts or pauses may be the whole time of a short transfer, and do not
-/// need more evidence than their length.
-const WAITS_MIN: u64 = 5;
+/// Largest share of data that a capture may miss.
+const MISSING_MAX: f64 = 0.05;
 
 impl Verdict {
     pub(super) const fn undecided(reason: String) -> Self {
@@ -58,8 +58,9 @@ pub(super) fn verdict(
     if counters.payload_byte == 0 {
         return Verdict::undecided("no data was sent".to_owned());
     }
-    if counters.missing_byte * 20 > counters.payload_byte {
-        return Verdict::undecided("the capture misses more than 5 % of the data".to_owned());
+    if counters.missing_byte as f64 / counters.payload_byte as f64 > MISSING_MAX {
+        let limit = percent(MISSING_MAX);
+        return Verdict::undecided(format!("the capture misses more than {limit} of the data"));
     }
     let round_trip = facts.round_trip_s.unwrap_or(0.0);
     let [first, second] = facts.shares.largest();
@@ -67,7 +68,8 @@ pub(super) fn verdict(
         return Verdict::undecided("all data was sent within half a round trip".to_owned());
     };
     let second_share = second.map_or(0.0, |(_, share)| share).max(facts.shares.unexplained);
-    if let Some(reason) = doubt(facts, account, limit).or_else(|| doubtful_place(facts, limit)) {
+    let case = Case { facts, account, limit };
+    if let Some(reason) = case.doubt().or_else(|| doubtful_place(facts, limit)) {
         return Verdict::undecided(reason);
     }
     let confidence = if share >= CERTAIN && share >= 2.0 * second_share {
@@ -78,79 +80,6 @@ pub(super) fn verdict(
         return Verdict::undecided(mixture(facts));
     };
     Verdict { limit: Some(limit), confidence, evidence: limit.evidence(&facts.facts()) }
-}
-
-/// The reason why a limit with a large share must not be named.
-fn doubt(facts: &ConnectionExplanation, account: &Account, limit: Limit) -> Option<String> {
-    let needs_many = !matches!(limit, Limit::Timeout | Limit::Application);
-    if needs_many && account.waits < WAITS_MIN {
-        return Some(format!("the data was sent in {} steps only", account.waits + 1));
-    }
-    // A timer waits for a constant time; queues and other traffic do not.
-    let varies = account.delay_variation().is_some_and(|variation| variation > 0.5);
-    if limit == Limit::DelayedAck && varies {
-        return Some("round trips of single segments vary too much for a timer".to_owned());
-    }
-    // Without the rate of the link, a constant delay may be the transmission of a full segment.
-    let receiver_side = facts.sides.map(|[_, receiver]| receiver.as_secs_f64());
-    let handshake = receiver_side.unwrap_or(f64::INFINITY);
-    let trip = facts.round_trip_mean_s.unwrap_or(0.0);
-    let utilisation = facts.utilisation.unwrap_or(0.0);
-    let is_unknown = facts.link.rate_bit_per_s.is_none();
-    if limit == Limit::CongestionWindow && is_unknown && facts.position == Position::Receiver {
-        return Some(
-            "either the congestion window or the rate of the link, whose queue does not show at \
-             the receiver"
-                .to_owned(),
-        );
-    }
-    let is_slow = is_unknown && trip > 2.0 * handshake + 0.02;
-    if limit == Limit::CongestionWindow && is_slow {
-        return Some(
-            "acknowledgements take longer than the handshake, because of a slow link or because \
-             the receiver delays them"
-                .to_owned(),
-        );
-    }
-    // A window that is always full may have been chosen for this rate, or be slightly too small.
-    let window = account.part(Limit::ReceiveWindow).time.as_secs_f64();
-    let full = window / account.total.as_secs_f64();
-    if limit == Limit::LinkRate && full >= NAMED && utilisation < SATURATED {
-        return Some(format!(
-            "the receive window was full in {}, and the connection used {} of the rate of the \
-             link: a larger window would raise its goodput up to that rate",
-            percent(full),
-            percent(utilisation)
-        ));
-    }
-    if limit == Limit::Loss && facts.counters.lost_packets == 0 {
-        return Some(
-            "the sender repaired losses, but no packet was lost: packets arrived late or out of \
-             order"
-                .to_owned(),
-        );
-    }
-    // A tail loss before the point of the capture looks like a pause of the application.
-    let may_be_loss = matches!(facts.position, Position::Receiver)
-        && limit == Limit::Application
-        && facts.counters.lost_packets * 50 > facts.counters.packets
-        && facts.counters.lost_packets > 2;
-    if may_be_loss {
-        return Some(
-            "pauses may be timeouts, since losses before the receiver do not show".to_owned(),
-        );
-    }
-    let pauses = account.part(Limit::Application).time.saturating_sub(account.doubtful_pauses);
-    let may_be_link = account.doubtful_pauses > Duration::ZERO
-        && pauses.as_secs_f64() < NAMED * account.total.as_secs_f64();
-    if facts.position == Position::Receiver && limit == Limit::Application && may_be_link {
-        return Some(format!(
-            "pauses of {} may be those of the link, since data that had arrived was retransmitted \
-             after them",
-            seconds(account.doubtful_pauses.as_secs_f64())
-        ));
-    }
-    None
 }
 
 /// The reason why a limit must not be named if the handshake shows no round trips: the analysis

@@ -1,6 +1,7 @@
 //! The explanation of a capture: what limits each connection, with the evidence.
 
 mod decide;
+mod doubt;
 mod facts;
 mod position;
 mod table;
