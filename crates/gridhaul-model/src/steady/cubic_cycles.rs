@@ -72,7 +72,7 @@ struct State {
 /// Number of states: every window with and without fast convergence.
 const STATES: usize = 2 * WINDOWS;
 
-/// What a cycle that begins in a state leads to.
+/// Results of a cycle that begins in a state.
 struct Cycle {
     mean_s: f64,
     mean_segments: f64,
@@ -193,7 +193,7 @@ impl Growth {
 mod tests {
     use super::*;
 
-    /// Simulated with profile `linux`: segments of 1,000 B on 20 Mbit/s, a queue of 400 packets, six
+    /// Simulated with profile `linux`: segments of 1,000 B on 20 Mbit/s, a queue of 400 packets, 6
     /// runs of 300 s. Loss, round trip in ms, receive window in segments, goodput in kbit/s.
     const CUT_OFF: [(f64, f64, f64, f64); 6] = [
         (0.001, 100.0, 20.0, 1512.0),

@@ -20,7 +20,7 @@ pub enum ThroughputLaw {
     Timeouts,
     /// The square-root law (paper `plc`, equations 1 to 3): the assumptions of the paper.
     SquareRoot,
-    /// CUBIC's window growth (RFC 9438, section 4) between independent losses, with timeouts.
+    /// CUBIC's window growth (RFC 9438, section 4.2) between independent losses, with timeouts.
     Cubic,
     /// Vegas without loss: α to β segments of each flow wait in the queue (Brakmo and Peterson
     /// 1995).
@@ -84,7 +84,7 @@ impl ThroughputLaw {
             }
             Self::SquareRoot => "the square-root law (paper `plc`, equations 1 to 3)",
             Self::Cubic => {
-                "CUBIC's window growth (RFC 9438, section 4) between independent losses, with \
+                "CUBIC's window growth (RFC 9438, section 4.2) between independent losses, with \
                     timeouts as in the formula of Padhye, Firoiu, Towsley and Kurose (1998)"
             }
             Self::Vegas => {
