@@ -182,8 +182,8 @@ impl Counts {
 mod tests {
     use super::*;
     use crate::Position;
-    use crate::estimate::Smallest;
-    use crate::estimate::{FirstTransmission, LinkSamples, RoundTrips};
+    use crate::estimate::FirstTransmission;
+    use crate::estimate::collected::Collected;
 
     /// Groups of packets: each has a queueing delay, a number of packets, and losses in runs.
     struct Group {
@@ -194,10 +194,11 @@ mod tests {
     }
 
     fn divided(groups: &[Group]) -> DividedLosses {
-        let (mut samples, mut link) = (LossSamples::default(), LinkSamples::default());
+        let mut collected = Collected::default();
         for group in groups {
+            let samples = &mut collected.losses;
             samples.set_before(Duration::from_millis(group.queueing_ms));
-            link.add_queueing(Duration::from_millis(group.queueing_ms));
+            collected.samples.add_queueing(Duration::from_millis(group.queueing_ms));
             let delivered = FirstTransmission { packets: 1, is_lost: false, queueing: None };
             for _ in 0..group.runs {
                 let packets = group.run_packets;
@@ -207,21 +208,9 @@ mod tests {
             let packets = group.packets - group.runs * (group.run_packets + 1);
             samples.add_first(&FirstTransmission { packets, ..delivered });
         }
-        let basis = Basis {
-            samples: &link,
-            round_trips: &RoundTrips::default(),
-            position: Position::Sender,
-            sides: None,
-            echo: &Smallest::default(),
-            acknowledged: 0,
-            delivery: Duration::ZERO,
-            packets: 10_000,
-            bytes: 15_000_000,
-            losses: &samples,
-            unnecessary: 0,
-            time_unit_nanos: 1,
-        };
-        divide(&basis, None)
+        let (packets, bytes) = (10_000, 15_000_000);
+        let position = Position::Sender;
+        divide(&Basis { position, packets, bytes, ..collected.basis() }, None)
     }
 
     fn width(runs: u32) -> f64 {

@@ -1,6 +1,8 @@
 //! Estimate of the link: rate of the bottleneck, delay, loss and buffer.
 
 mod buffer;
+#[cfg(test)]
+mod collected;
 mod delay;
 mod first_packets;
 mod histogram;
@@ -142,32 +144,24 @@ impl LinkEstimate {
 mod tests {
     use gridhaul_scenario::units::Instant;
 
+    use super::collected::Collected;
     use super::*;
 
     /// One packet each 5 ms, of which all are acknowledged at once.
     fn of_arrivals(acknowledged: u64) -> LinkEstimate {
-        let mut samples = LinkSamples::default();
+        let mut collected = Collected::default();
         for number in 0..40 {
             let at = Instant::from_nanos(5_000_000 * number);
-            samples.add_arrival(at, 1_500, false, Duration::from_millis(100));
+            collected.samples.add_arrival(at, 1_500, false, Duration::from_millis(100));
         }
-        let round_trips = RoundTrips {
-            handshake: Some(HandshakeRoundTrip { time: Duration::ZERO, bytes: 60 }),
-            ..RoundTrips::default()
-        };
+        collected.round_trips.handshake =
+            Some(HandshakeRoundTrip { time: Duration::ZERO, bytes: 60 });
         LinkEstimate::new(&Basis {
-            samples: &samples,
-            round_trips: &round_trips,
             position: Position::Receiver,
             sides: Some([Duration::from_millis(100), Duration::ZERO]),
-            echo: &Smallest::default(),
             acknowledged,
             delivery: Duration::from_secs(25),
-            packets: 1,
-            bytes: 1_500,
-            losses: &LossSamples::default(),
-            unnecessary: 0,
-            time_unit_nanos: 1,
+            ..collected.basis()
         })
     }
 
@@ -187,27 +181,14 @@ mod tests {
 
     #[test]
     fn an_unknown_place_shows_no_delay_of_the_whole_path() {
-        let mut round_trips = RoundTrips::default();
-        (0..2).for_each(|_| {
-            round_trips.add(Duration::from_millis(20), 1_500, true);
-        });
         let delay = |echo_ms: Option<u64>| {
-            let mut echo = Smallest::default();
-            echo_ms.into_iter().for_each(|time| echo.add(Duration::from_millis(time), 1_500));
-            let estimate = LinkEstimate::new(&Basis {
-                samples: &LinkSamples::default(),
-                round_trips: &round_trips,
-                position: Position::Unknown,
-                sides: None,
-                echo: &echo,
-                acknowledged: 0,
-                delivery: Duration::ZERO,
-                packets: 1,
-                bytes: 1_500,
-                losses: &LossSamples::default(),
-                unnecessary: 0,
-                time_unit_nanos: 1,
-            });
+            let mut collected = Collected::default();
+            for _ in 0..2 {
+                collected.round_trips.add(Duration::from_millis(20), 1_500, true);
+            }
+            let times = echo_ms.into_iter().map(Duration::from_millis);
+            times.for_each(|time| collected.echo.add(time, 1_500));
+            let estimate = LinkEstimate::new(&collected.basis());
             estimate.round_trip_s.map(|trip| trip.value)
         };
         assert_eq!([None, Some(80)].map(delay), [None; 2]);

@@ -84,31 +84,23 @@ mod tests {
     use gridhaul_scenario::units::Instant;
 
     use super::*;
-    use crate::estimate::{LinkSamples, LossSamples, RoundTrips, Smallest};
+    use crate::estimate::collected::Collected;
 
     /// Packets each 11 ms, and some after 0.6 ms: of each acknowledgement. The smallest round trip
     /// of a packet that echoes a timestamp is longer than that of the handshake by this time.
     fn found(echo_us: Option<u64>, pairs: u64) -> Option<Estimate> {
-        let (mut samples, mut at) = (LinkSamples::default(), Instant::ZERO);
+        let (mut collected, mut at) = (Collected::default(), Instant::ZERO);
         for number in 0..100 {
             at += Duration::from_micros(if number < pairs { 600 } else { 11_000 });
-            samples.add_arrival(at, 1_500, false, Duration::from_millis(100));
+            collected.samples.add_arrival(at, 1_500, false, Duration::from_millis(100));
         }
-        let mut echo = Smallest::default();
-        echo_us.into_iter().for_each(|time| echo.add(Duration::from_micros(100_000 + time), 1_500));
+        let times = echo_us.into_iter().map(|time| Duration::from_micros(100_000 + time));
+        times.for_each(|time| collected.echo.add(time, 1_500));
         estimate(&Basis {
-            samples: &samples,
-            round_trips: &RoundTrips::default(),
             position: Position::Receiver,
             sides: Some([Duration::from_millis(100), Duration::ZERO]),
-            echo: &echo,
-            acknowledged: 0,
-            delivery: Duration::ZERO,
-            packets: 1,
-            bytes: 1_500,
-            losses: &LossSamples::default(),
-            unnecessary: 0,
             time_unit_nanos: 1_000,
+            ..collected.basis()
         })
     }
 

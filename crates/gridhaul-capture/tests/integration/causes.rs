@@ -258,18 +258,22 @@ fn at_least_28_of_30_limits_are_found_and_none_is_wrong() {
     );
 }
 
-/// A transfer of 900 kB over a line with other keys in both directions, captured at a point.
-fn transfer(line: &str, point: &[&str]) -> ConnectionExplanation {
+/// A load over a line with these keys in both directions, captured at a point.
+fn captured(line: &str, load: String, point: &[&str]) -> ConnectionExplanation {
     let parts = Parts {
         duration: 10.0,
         seed: 1,
         forward: line.to_owned(),
         reverse: line.to_owned(),
         stack: "profile = 'linux'".to_owned(),
-        load: "{ transfer = { size = '900 kB' } }".to_owned(),
+        load,
         node: "{}",
     };
     connection(&simulate(&parts.scenario()), point)
+}
+
+fn transfer(line: &str, point: &[&str]) -> ConnectionExplanation {
+    captured(line, "{ transfer = { size = '900 kB' } }".to_owned(), point)
 }
 
 #[test]
@@ -310,16 +314,8 @@ fn data_that_fills_gaps_is_data_and_part_of_its_message() {
 fn a_short_segment_after_a_full_one_does_not_show_the_rate() {
     let line = "rate = '10 Mbit/s', delay = '30 ms'";
     for size in ["3 kB", "12 kB", "16 kB"] {
-        let parts = Parts {
-            duration: 10.0,
-            seed: 1,
-            forward: line.to_owned(),
-            reverse: line.to_owned(),
-            stack: "profile = 'linux'".to_owned(),
-            load: format!("{{ periodic = {{ size = '{size}', every = '150 ms' }} }}"),
-            node: "{}",
-        };
-        let found = connection(&simulate(&parts.scenario()), SENDER);
+        let load = format!("{{ periodic = {{ size = '{size}', every = '150 ms' }} }}");
+        let found = captured(line, load, SENDER);
         let rate = found.link.rate_bit_per_s;
         let is_right = rate.is_none_or(|rate| rate.interval.contains(1e7));
         assert!(is_right, "{size}: {}", found.details());

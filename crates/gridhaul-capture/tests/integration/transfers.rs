@@ -23,6 +23,16 @@ impl Capture {
         Self { file: header.concat(), next: [100, 500], now_us: 0 }
     }
 
+    /// A connection whose ends offer the same maximum segment size, and the time until SYN-ACK.
+    fn opened(mss: u16, round_trip_us: u32) -> Self {
+        let mut capture = Self::new();
+        capture.syn(CLIENT, mss);
+        capture.wait(round_trip_us);
+        capture.syn(SERVER, mss);
+        capture.segment(CLIENT, 60_000, 0);
+        capture
+    }
+
     fn wait(&mut self, micros: u32) {
         self.now_us += micros;
     }
@@ -41,6 +51,15 @@ impl Capture {
         let header = self.header(sender, Flags::ACK, window);
         self.write(sender, &header, payload);
         self.next[sender] += payload as u32;
+    }
+
+    /// Segments of 1,000 B of the client, each acknowledged after 50 ms.
+    fn acknowledged_segments(&mut self, number: u32) {
+        for _ in 0..number {
+            self.segment(CLIENT, 60_000, 1_000);
+            self.wait(50_000);
+            self.segment(SERVER, 60_000, 0);
+        }
     }
 
     fn header(&self, sender: usize, flags: Flags, window: u16) -> TcpHeader<'static> {
@@ -161,16 +180,8 @@ fn an_unknown_position_names_what_the_capture_lacks_of_the_handshake() {
 /// A capture that ends during a transfer: data in the queue of the link has not been delivered.
 #[test]
 fn the_goodput_is_that_of_acknowledged_data() {
-    let mut capture = Capture::new();
-    capture.syn(CLIENT, 1_460);
-    capture.wait(50_000);
-    capture.syn(SERVER, 1_460);
-    capture.segment(CLIENT, 60_000, 0);
-    for _ in 0..20 {
-        capture.segment(CLIENT, 60_000, 1_000);
-        capture.wait(50_000);
-        capture.segment(SERVER, 60_000, 0);
-    }
+    let mut capture = Capture::opened(1_460, 50_000);
+    capture.acknowledged_segments(20);
     for _ in 0..40 {
         capture.segment(CLIENT, 60_000, 1_000);
     }
@@ -185,11 +196,7 @@ fn the_goodput_is_that_of_acknowledged_data() {
 #[test]
 fn a_window_that_is_closed_limits_a_connection_and_what_it_refuses_is_not_lost() {
     for refused in [0, 1_000] {
-        let mut capture = Capture::new();
-        capture.syn(CLIENT, 1_000);
-        capture.wait(100_000);
-        capture.syn(SERVER, 1_000);
-        capture.segment(CLIENT, 60_000, 0);
+        let mut capture = Capture::opened(1_000, 100_000);
         for _ in 0..2 {
             (0..5).for_each(|_| capture.segment(CLIENT, 60_000, 1_000));
             capture.next[CLIENT] -= refused;
@@ -220,16 +227,8 @@ fn a_window_that_is_closed_limits_a_connection_and_what_it_refuses_is_not_lost()
 /// The peer is gone: data is retransmitted for 9 s.
 #[test]
 fn the_goodput_includes_the_time_of_retransmissions_in_vain() {
-    let mut capture = Capture::new();
-    capture.syn(CLIENT, 1_460);
-    capture.wait(50_000);
-    capture.syn(SERVER, 1_460);
-    capture.segment(CLIENT, 60_000, 0);
-    for _ in 0..20 {
-        capture.segment(CLIENT, 60_000, 1_000);
-        capture.wait(50_000);
-        capture.segment(SERVER, 60_000, 0);
-    }
+    let mut capture = Capture::opened(1_460, 50_000);
+    capture.acknowledged_segments(20);
     capture.segment(CLIENT, 60_000, 1_000);
     for _ in 0..3 {
         capture.wait(3_000_000);
@@ -245,10 +244,6 @@ fn the_goodput_includes_the_time_of_retransmissions_in_vain() {
 #[test]
 fn a_segment_without_the_handshake_is_one_packet() {
     let mut capture = Capture::new();
-    for _ in 0..20 {
-        capture.segment(CLIENT, 60_000, 1_000);
-        capture.wait(50_000);
-        capture.segment(SERVER, 60_000, 0);
-    }
+    capture.acknowledged_segments(20);
     assert_eq!(capture.explained().counters.packets, 20);
 }
