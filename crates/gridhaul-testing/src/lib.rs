@@ -1,6 +1,6 @@
 //! Test utilities of several crates: checks for optional tools, scenarios of links with known
-//! results, a scenario with a chain of proxies, connections through such a chain, free addresses,
-//! suspended processes, programs that a test makes.
+//! results, a scenario with a chain of proxies, connections through such a chain, random numbers,
+//! free addresses, suspended processes, programs that a test makes.
 //!
 //! Tools are programs, devices and permissions that a machine may lack. A test without its tools is
 //! skipped, except where all tools are required, as in CI.
@@ -10,6 +10,7 @@
 mod address;
 pub mod golden;
 mod link_cases;
+mod numbers;
 mod programs;
 mod proxy_chain;
 mod proxy_schedule;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{ReservedPort, close, free_address, listen};
 pub use link_cases::{ExpectedValue, LinkCase};
+pub use numbers::Numbers;
 pub use programs::{copy_program, write_script};
 pub use proxy_chain::ProxyChain;
 pub use proxy_schedule::{CloseTime, HostSchedule, ProxySchedule};

@@ -4,8 +4,9 @@
 //! `GRIDHAUL_CAUSES=FIRST..END cargo test -p gridhaul-capture --test integration causes` any.
 
 use gridhaul_capture::{Confidence, ConnectionExplanation, Limit};
+use gridhaul_testing::Numbers;
 
-use crate::support::{Numbers, connection, simulate};
+use crate::support::{connection, simulate};
 
 /// A simulation whose limit is known.
 pub(crate) struct Case {
@@ -120,7 +121,7 @@ impl Line {
 }
 
 pub(crate) fn case(limit: Limit, seed: u64) -> Case {
-    let mut numbers = Numbers(seed.wrapping_mul(9) + limit as u64);
+    let mut numbers = Numbers::new(seed.wrapping_mul(9) + limit as u64);
     let mut line = Line::new(&mut numbers);
     while limit == Limit::ReceiveWindow && line.product() < 40_000.0 {
         line = Line::new(&mut numbers);

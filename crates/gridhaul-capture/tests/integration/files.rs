@@ -6,8 +6,7 @@ use std::net::IpAddr;
 use gridhaul_capture::{CaptureError, CaptureFile, CapturedSegment, SegmentReader, explain};
 use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{Addresses, IpHeader, Payload, TcpHeader, write_tcp};
-
-use crate::support::Numbers;
+use gridhaul_testing::Numbers;
 
 /// A SYN of IPv4 or IPv6 with its options, and a data segment.
 fn packets(version: u8) -> [Vec<u8>; 2] {
@@ -250,7 +249,7 @@ fn errors_name_the_file_the_byte_and_the_remedy() {
 fn damaged_captures_end_with_an_error_or_an_explanation() {
     let captures: [&[u8]; 2] =
         [include_bytes!("../kernel/nagle.pcap"), include_bytes!("../short.pcapng")];
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers::new(1);
     let mut explained = 0;
     for round in 0..400 {
         let mut bytes = captures[round % 2].to_vec();

@@ -1,9 +1,10 @@
 //! Links of simulations, estimated from their captures.
 
 use gridhaul_capture::{Estimate, LinkEstimate, Position};
+use gridhaul_testing::Numbers;
 
 use crate::handshake::without_first;
-use crate::support::{Numbers, captures, connection, explained, simulate};
+use crate::support::{captures, connection, explained, simulate};
 
 /// A link with its known values.
 struct Known {
@@ -14,7 +15,7 @@ struct Known {
 }
 
 fn known(seed: u64) -> Known {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Numbers::new(seed);
     let rate = numbers.scale(0.3e6, 10e6).round();
     let delay_us = numbers.scale(2e3, 80e3).round();
     let loss = (numbers.scale(0.002, 0.03) * 1e5).round() / 1e5;

@@ -46,31 +46,3 @@ pub(crate) fn connection(answer: &Answer, links: &[&str]) -> ConnectionExplanati
     assert_eq!(explanation.connections.len(), links.len());
     explanation.connections.swap_remove(0)
 }
-
-/// Random numbers of a case (splitmix64), so that a case is known by its number.
-#[derive(Debug)]
-pub(crate) struct Numbers(pub(crate) u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Uniform between two limits.
-    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Uniform in the logarithm.
-    pub(crate) fn scale(&mut self, low: f64, high: f64) -> f64 {
-        self.between(low.ln(), high.ln()).exp()
-    }
-
-    pub(crate) fn choice<T: Copy>(&mut self, of: &[T]) -> T {
-        of[(self.next() % of.len() as u64) as usize]
-    }
-}

@@ -134,6 +134,7 @@ impl RemoteClock {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_testing::Numbers;
     use proptest::prelude::*;
 
     use super::*;
@@ -150,14 +151,8 @@ mod tests {
         variation: i64,
     ) -> RemoteClock {
         let mut remote = RemoteClock::default();
-        let mut state = 11_u64;
-        let mut random = || {
-            // Marsaglia's xorshift.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % (variation.max(1) as u64)) as i64
-        };
+        let mut numbers = Numbers::new(11);
+        let mut random = || (numbers.draw() % variation.max(1) as u64) as i64;
         for number in 0..count {
             let delays = delays.map(|delay| delay + random());
             remote.push(clock.exchange(number * 50 * MS, delays, MS / 50));

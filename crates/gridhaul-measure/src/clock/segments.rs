@@ -65,6 +65,7 @@ pub fn segments(exchanges: &[Exchange]) -> Option<Synchronisation> {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_testing::Numbers;
     use proptest::prelude::*;
 
     use super::*;
@@ -80,15 +81,8 @@ mod tests {
         delays: [i64; 2],
         variation: f64,
     ) -> Vec<Exchange> {
-        let mut state = 7_u64;
-        let mut random = || {
-            // Steele & Vigna's SplitMix64.
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let uniform = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-            (-(1.0 - uniform).ln() * variation) as i64
-        };
+        let mut numbers = Numbers::new(7);
+        let mut random = || (-(1.0 - numbers.between(0.0, 1.0)).ln() * variation) as i64;
         let exchange = |number: i64| {
             let delays = delays.map(|delay| delay + random());
             clock.exchange(number * 50 * MS, delays, MS / 100)

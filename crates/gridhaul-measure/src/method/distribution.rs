@@ -160,6 +160,7 @@ impl Distribution {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_testing::Numbers;
     use proptest::prelude::*;
 
     use super::*;
@@ -233,18 +234,11 @@ mod tests {
     /// distribution.
     #[test]
     fn the_upper_bound_holds_in_95_percent_of_the_samples() {
-        let mut state = 1_u64;
-        let mut next = || {
-            // Steele & Vigna's SplitMix64.
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (mixed ^ (mixed >> 31)) % 1_000_000 + 1
-        };
+        let mut numbers = Numbers::new(1);
         let true_value = Duration::from_micros(980_000);
         let samples = 200;
         let hold = (0..samples).filter(|_| {
-            let sample = of((0..300).map(|_| next()));
+            let sample = of((0..300).map(|_| numbers.draw() % 1_000_000 + 1));
             sample.quantile(0.98).unwrap().high.unwrap() >= true_value
         });
         let share = hold.count() as f64 / f64::from(samples);

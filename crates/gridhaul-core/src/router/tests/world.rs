@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_testing::Numbers;
 
 use crate::router::{Event, LinkSettings, Machine, Probe, Settings};
 
@@ -53,17 +54,17 @@ impl Path {
     }
 
     /// When a packet arrives that is sent now.
-    fn transmit(&mut self, now: Instant, is_large: bool, random: &mut Random) -> Option<Instant> {
+    fn transmit(&mut self, now: Instant, is_large: bool, random: &mut Numbers) -> Option<Instant> {
         let time = now.as_secs_f64();
         let has_now =
             |times: &[(f64, f64)]| times.iter().any(|(from, to)| (*from..*to).contains(&time));
         let is_dead = has_now(&self.dead) || is_large && has_now(&self.dead_for_large);
-        if is_dead || random.unit() < self.loss {
+        if is_dead || random.between(0.0, 1.0) < self.loss {
             return None;
         }
         let delay = match self.delay {
             Delay::Constant(delay) => delay,
-            Delay::Uniform(least, largest) => least + (largest - least) * random.unit(),
+            Delay::Uniform(least, largest) => least + (largest - least) * random.between(0.0, 1.0),
             Delay::Queue { least, largest, slope } => {
                 let height = largest - least;
                 let phase = time * slope % (2.0 * height);
@@ -76,19 +77,6 @@ impl Path {
             self.last_arrival = arrival;
         }
         Some(arrival)
-    }
-}
-
-/// A generator of random numbers (SplitMix64, Steele et al., OOPSLA 2014).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub(super) fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -108,7 +96,7 @@ pub(super) struct World {
     /// Changes of carrier at a router: time in seconds, router, link, carrier.
     pub carrier: Vec<(f64, usize, usize, bool)>,
     pub log: Vec<Logged>,
-    random: Random,
+    random: Numbers,
     now: Instant,
     arrivals: BinaryHeap<Reverse<(Instant, u64)>>,
     packets: std::collections::BTreeMap<u64, (usize, usize, Probe)>,
@@ -154,7 +142,7 @@ impl World {
             paths,
             carrier: Vec::new(),
             log: Vec::new(),
-            random: Random(seed),
+            random: Numbers::new(seed),
             now: Instant::ZERO,
             arrivals: BinaryHeap::new(),
             packets: std::collections::BTreeMap::new(),

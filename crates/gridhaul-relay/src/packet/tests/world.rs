@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_testing::Numbers;
 
 use super::frames::{on_link, packet_too_big, with_unknown_option};
 use super::host::{Host, Place, Plan};
@@ -19,7 +20,7 @@ pub(super) struct World {
     /// Frames in transit, by the time of their arrival.
     transit: BTreeMap<(Instant, u64), (Receiver, Vec<u8>)>,
     sent: u64,
-    random: u64,
+    random: Numbers,
     /// Largest packet that the link behind an interface carries; longer ones vanish.
     pub(super) link_mtus: [usize; 2],
     /// Routers behind the interfaces report packets that are too long.
@@ -89,7 +90,7 @@ impl World {
             faults: Faults::default(),
             transit: BTreeMap::new(),
             sent: 0,
-            random: 1,
+            random: Numbers::new(1),
             link_mtus: [100_000; 2],
             reports_mtu: false,
             memory_max: 0,
@@ -104,7 +105,7 @@ impl World {
     }
 
     pub(super) fn with_seed(mut self, seed: u64) -> Self {
-        self.random = seed | 1;
+        self.random = Numbers::new(seed | 1);
         self
     }
 
@@ -272,12 +273,7 @@ impl World {
         per_thousand > 0 && self.next_random() % 1_000 < per_thousand
     }
 
-    /// SplitMix64.
-    pub(super) fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+    pub(super) const fn next_random(&mut self) -> u64 {
+        self.random.draw()
     }
 }
