@@ -163,33 +163,13 @@ impl Interruptions {
 
     /// An arrival after the warm-up.
     fn handle_arrival(&mut self, begin: Instant, event: &Event) {
-        let found = |start, usual| Interruption {
-            start,
-            end: event.at,
-            is_from_start: false,
-            is_open: false,
-            backlog: 0,
-            lost: self.lost(),
-            usual,
-            recovered: None,
-        };
-        match self.last_arrival {
-            None => {
-                self.first = Some(Interruption { is_from_start: true, ..found(begin, None) });
-            }
-            // Messages that the last one has overtaken follow no schedule.
-            Some(_) if self.newest == Some(self.last) => {}
-            Some(last) => {
-                let start = last.max(begin);
-                let longest = self.longest.map_or(Duration::ZERO, |longest| longest.length());
-                if event.at.since(start) > longest {
-                    let (factor, additional) = TOLERATED;
-                    let quantile = self.earlier.quantile(USUAL);
-                    let usual =
-                        quantile.map(|quantile| quantile.value.mul_f64(factor) + additional);
-                    self.longest = Some(found(start, usual));
-                }
-            }
+        let gap = self.gap(begin, event.at);
+        let longest = self.longest.map_or(Duration::ZERO, |longest| longest.length());
+        if gap.is_from_start {
+            self.first = Some(gap);
+        // Messages that the last one has overtaken follow no schedule.
+        } else if self.newest != Some(self.last) && gap.length() > longest {
+            self.longest = Some(Interruption { usual: self.usual(), ..gap });
         }
         for interruption in self.first.iter_mut().chain(&mut self.longest) {
             interruption.add(event);
@@ -199,6 +179,29 @@ impl Interruptions {
             let shortest = self.shortest_latency.map_or(latency, |shortest| shortest.min(latency));
             self.shortest_latency = Some(shortest);
         }
+    }
+
+    /// The time from the last arrival to `end`. Without an earlier arrival, or with one in the
+    /// warm-up, it starts with the messages that count.
+    fn gap(&self, begin: Instant, end: Instant) -> Interruption {
+        let start = self.last_arrival.map_or(begin, |last| last.max(begin));
+        Interruption {
+            start,
+            end: end.max(start),
+            is_from_start: self.last_arrival.is_none(),
+            is_open: false,
+            backlog: 0,
+            lost: self.lost(),
+            usual: None,
+            recovered: None,
+        }
+    }
+
+    /// The latency up to which a message is not part of a backlog; `None` without earlier messages.
+    fn usual(&self) -> Option<Duration> {
+        let (factor, additional) = TOLERATED;
+        let quantile = self.earlier.quantile(USUAL)?;
+        Some(quantile.value.mul_f64(factor) + additional)
     }
 
     /// Lost messages after the newest that has arrived.
@@ -216,17 +219,7 @@ impl Interruptions {
         // The first message was due after the shortest latency.
         let due = begin + all.shortest_latency.unwrap_or_default();
         let first = all.first.map(|first| Interruption { start: due.min(first.end), ..first });
-        let start = all.last_arrival.map_or(begin, |last| last.max(begin));
-        let open = Interruption {
-            start,
-            end: all.end.max(start),
-            is_from_start: all.last_arrival.is_none(),
-            is_open: true,
-            backlog: 0,
-            lost: all.lost(),
-            usual: None,
-            recovered: None,
-        };
+        let open = Interruption { is_open: true, ..all.gap(begin, all.end) };
         // Of several that are equally long, the last is found by `max_by_key`.
         let found = [Some(open), first, all.longest].into_iter().flatten();
         found.filter(|one| one.length() > Duration::ZERO).max_by_key(Interruption::length)
