@@ -16,6 +16,10 @@ use crate::traffic::{Phases, Traffic};
 /// connections matters less.
 const LONG: u64 = 10_000;
 
+/// Two packets of a message, and the packet in a thousand that is one of keep-alive or of the end
+/// of a connection.
+const TWO: f64 = 2.01;
+
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
 
@@ -159,10 +163,13 @@ fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
             let least = sv(&bytes);
             series.each(&over_tcp, &bytes, "B", |value| value > 2.0 * least)
         }
-        // A packet in a thousand is one of keep-alive or of the end of a connection.
         "amqp-twice-the-packets" => series.each(&amqp, &packets, "packets a message", is_above_two),
-        "mqtt-twice-the-packets" => series
-            .despite_load(|series| series.each(&mqtt, &packets, "packets a message", is_above_two)),
+        "mqtt-twice-the-packets" => {
+            let found = series.each(&mqtt, &packets, "packets a message", is_above_two);
+            let idle = |pair: &Pair<'_>| despite_load(pair, |(_, measured)| packets(measured));
+            let verdict = |pair: &Pair<'_>| idle(pair).within(TWO.next_up(), f64::INFINITY);
+            series.decided_by_each(found, mqtt, verdict)
+        }
         _ => return None,
     })
 }
@@ -184,7 +191,7 @@ fn is_70_percent(percent: f64) -> bool {
 }
 
 fn is_above_two(packets: f64) -> bool {
-    packets > 2.01
+    packets > TWO
 }
 
 /// The series without the acknowledgements that were sent alone while messages passed. All packets
@@ -201,33 +208,21 @@ fn without_acknowledgements(measured: &Measured) -> Measured {
     measured
 }
 
-impl Series<'_> {
-    /// A statement about MQTT. It is undecided if it holds with the acknowledgements that were sent
-    /// alone and does not hold without them, or the opposite.
-    fn despite_load(&self, find: impl Fn(&Series<'_>) -> Finding) -> Finding {
-        let without: Vec<Measured> =
-            self.pairs.iter().map(|(_, measured)| without_acknowledgements(measured)).collect();
-        let columns = self.pairs.iter().map(|(column, _)| *column);
-        let pairs = columns.zip(&without).collect();
-        let (idle, _) = find(&Series { pairs, all: self.all });
-        let (loaded, about) = find(self);
-        (if idle == loaded { loaded } else { Verdict::Undecided }, about)
-    }
+/// A count of MQTT as an idle machine would have it. A loaded one sends acknowledgements alone, and
+/// for this reason several messages in one segment: the count of an idle one lies between those
+/// with and without these acknowledgements.
+fn despite_load((column, measured): &Pair<'_>, count: impl Fn(&Pair<'_>) -> f64) -> ValueRange {
+    let [low, high] = [&without_acknowledgements(measured), *measured]
+        .map(|measured| count(&(*column, measured)));
+    ValueRange { low, high }
+}
 
-    /// As [`Self::close`] for MQTT. A loaded machine sends acknowledgements alone, and for this
-    /// reason several messages in one segment: the count of an idle one lies between those with and
-    /// without these acknowledgements.
+impl Series<'_> {
+    /// As [`Self::close`], for MQTT on a machine that may be loaded.
     fn close_despite_load(&self, compared: Compared, share: f64) -> Finding {
-        let selected = of_protocol(Protocol::Mqtt);
-        let verdict = |(column, measured): &Pair<'_>| {
-            let [report, high] = compared(&(*column, *measured));
-            let [_, low] = compared(&(*column, &without_acknowledgements(measured)));
-            ValueRange { low, high }.within(report * (1.0 - share), report * (1.0 + share))
-        };
-        let own = self.pairs.iter().filter(|(column, _)| selected(column));
-        let verdicts = all(own.map(verdict));
-        let (complete, about) = self.close(selected, compared, share);
-        (if complete == Verdict::Unknown { complete } else { verdicts }, about)
+        let idle = |pair: &Pair<'_>| despite_load(pair, |pair| compared(pair)[1]);
+        let verdict = |pair: &Pair<'_>, low, high| idle(pair).within(low, high);
+        self.close_by(of_protocol(Protocol::Mqtt), compared, share, verdict)
     }
 
     /// A quantity is as in the report within a share, in all of these columns.
@@ -246,15 +241,39 @@ impl Series<'_> {
 
     /// As [`Self::close`], for counts that vary between runs: undecided too close to the limit.
     fn about(&self, selected: impl Fn(&Column) -> bool, compared: Compared, share: f64) -> Finding {
-        let verdict = |pair: &Pair<'_>| {
-            let [report, measured] = compared(pair);
-            let accepted = [report * (1.0 - share), report * (1.0 + share)];
-            ValueRange::exact(measured).measured_within(accepted[0], accepted[1])
-        };
+        let exact = |pair: &Pair<'_>| ValueRange::exact(compared(pair)[1]);
+        let verdict = |pair: &Pair<'_>, low, high| exact(pair).measured_within(low, high);
+        self.close_by(selected, compared, share, verdict)
+    }
+
+    /// As [`Self::close`], with a verdict on each column for the accepted range.
+    fn close_by(
+        &self,
+        selected: impl Fn(&Column) -> bool,
+        compared: Compared,
+        share: f64,
+        verdict: impl Fn(&Pair<'_>, f64, f64) -> Verdict,
+    ) -> Finding {
+        let found = self.close(&selected, compared, share);
+        self.decided_by_each(found, selected, |pair| {
+            let [report, _] = compared(pair);
+            verdict(pair, report * (1.0 - share), report * (1.0 + share))
+        })
+    }
+
+    /// The verdicts on all of these columns together, in the place of that of a finding that is
+    /// complete.
+    fn decided_by_each(
+        &self,
+        (found, about): Finding,
+        selected: impl Fn(&Column) -> bool,
+        verdict: impl Fn(&Pair<'_>) -> Verdict,
+    ) -> Finding {
+        if found == Verdict::Unknown {
+            return (found, about);
+        }
         let own = self.pairs.iter().filter(|(column, _)| selected(column));
-        let verdicts = all(own.map(verdict));
-        let (complete, about) = self.close(selected, compared, share);
-        (if complete == Verdict::Unknown { complete } else { verdicts }, about)
+        (all(own.map(verdict)), about)
     }
 
     /// A quantity satisfies a condition in all of these columns.
