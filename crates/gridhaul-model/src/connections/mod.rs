@@ -8,6 +8,7 @@
 //! device.
 
 mod answer;
+mod batch;
 mod device;
 mod exchange;
 mod queues;

@@ -4,6 +4,7 @@ use gridhaul_core::load::ConnectionRules;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{ConnectionPolicy, Diagnostic, Directions, Hop, Load, Scenario};
 
+use super::batch::{Batch, Train};
 use super::exchange::{Exchange, opening_share};
 use super::rounds::Windows;
 
@@ -55,16 +56,12 @@ impl LinkQueue {
         bytes * 8.0 / self.bits_per_s
     }
 
-    /// Adds packets that arrive together.
-    fn add(&mut self, batch: &[f64], per_s: f64) {
-        let mut time = 0.0;
-        for bytes in batch {
-            self.waiting_in_batch += per_s * time;
-            time += self.transmission_s(*bytes);
-        }
-        self.packets_per_s += per_s * batch.len() as f64;
-        self.utilisation += per_s * time;
-        self.second_moment += per_s * time * time;
+    /// Adds packets that arrive so often.
+    fn add(&mut self, train: &Train, per_s: f64) {
+        self.waiting_in_batch += per_s * train.waits_s;
+        self.packets_per_s += per_s * train.packets as f64;
+        self.utilisation += per_s * train.seconds;
+        self.second_moment += per_s * train.seconds * train.seconds;
     }
 
     /// Mean waiting time of a batch, until its first packet is transmitted: the queue M/G/1 with
@@ -143,19 +140,15 @@ impl Network {
                 continue;
             }
             for (direction, path) in flow.paths.iter().enumerate() {
-                for batch in flow.windows.batches(packets, direction) {
-                    let mut arriving_bits_per_s = f64::INFINITY;
+                for packets in flow.windows.batches(packets, direction) {
+                    let mut batch = Batch::new(&packets);
                     for &row in path {
                         let queue = &mut self.queues[row];
                         let messages =
                             flow.messages_per_s * flow.connections as f64 / queue.count as f64;
-                        // A link that is not slower receives the packets one after another.
-                        let together = queue.bits_per_s < arriving_bits_per_s;
-                        let size = if together { batch.len() } else { 1 };
-                        for part in batch.chunks(size.max(1)) {
-                            queue.add(part, messages * share);
+                        for train in batch.cross(queue.bits_per_s) {
+                            queue.add(&train, messages * share);
                         }
-                        arriving_bits_per_s = arriving_bits_per_s.min(queue.bits_per_s);
                     }
                 }
             }
@@ -163,20 +156,17 @@ impl Network {
         self.flows.push(flow);
     }
 
-    /// Mean time of packets that are sent together: they are transmitted one after another on the
-    /// slowest link, and the last one crosses all links.
+    /// Mean time of packets that are sent together, until the last one has crossed all links.
     pub(super) fn crossing_s(&self, flow: &FlowLoad, is_forward: bool, packets: &[f64]) -> f64 {
         let path = &flow.paths[usize::from(!is_forward)];
-        let Some((last, earlier)) = packets.split_last() else { return 0.0 };
-        let mut slowest = 0.0_f64;
+        let mut batch = Batch::new(packets);
         let mut time = 0.0;
         for &row in path {
             let queue = &self.queues[row];
-            time += queue.delay_s + queue.wait_s() + queue.transmission_s(*last);
-            let earlier = earlier.iter().map(|bytes| queue.transmission_s(*bytes)).sum();
-            slowest = slowest.max(earlier);
+            batch.cross(queue.bits_per_s);
+            time += queue.delay_s + queue.wait_s();
         }
-        time + slowest
+        time + batch.last_s()
     }
 
     /// Time to transmit this many bytes on the slowest link of a direction.

@@ -103,9 +103,9 @@ impl Windows {
 }
 
 impl Network {
-    /// Mean time of a flight: its packets are transmitted one after another on the slowest link,
-    /// and the last one crosses all links. Packets beyond the window wait for acknowledgements, and
-    /// so does a short last one with Nagle's algorithm.
+    /// Mean time of a flight: its packets are transmitted one after another on each link. Packets
+    /// beyond the window wait for acknowledgements, and so does a short last one with Nagle's
+    /// algorithm.
     pub(super) fn flight_s(&self, flow: &FlowLoad, flight: &Flight) -> f64 {
         let packets = &flight.packets[..];
         let Some((last, earlier)) = packets.split_last() else { return 0.0 };

@@ -77,6 +77,39 @@ fn segments_of_a_message_arrive_at_a_queue_together() {
     assert!(warns(&poisson(100, "72.5 s"), "a link is used for"));
 }
 
+/// A flow over two links of 20 ms and 100 ms, with segments of 1,448 B.
+fn over_two_links(rates: [u32; 2], flow: &str) -> f64 {
+    let text = format!(
+        "title = \"two links\"\nduration = \"4000 s\"\n[node]\na = {{}}\nb = {{}}\nc = {{}}\n\
+         [link.access]\nfrom = \"a\"\nto = \"b\"\n\
+         both = {{ rate = \"{} kbit/s\", delay = \"20 ms\" }}\n\
+         [link.wan]\nfrom = \"b\"\nto = \"c\"\n\
+         both = {{ rate = \"{} kbit/s\", delay = \"100 ms\" }}\n\
+         [stack.s]\nmss = \"1448 B\"\n\
+         [flow.f]\nfrom = \"a\"\nto = \"c\"\nstack = \"s\"\n{flow}\n",
+        rates[0], rates[1]
+    );
+    let scenario =
+        Scenario::from_toml(&text, "links.toml").unwrap_or_else(|error| panic!("{error}"));
+    let answer = Model::REFINED.run(&scenario, &NoProgress);
+    delay_s(&answer.unwrap_or_else(|error| panic!("{error}"))).unwrap()
+}
+
+/// Packets of 52 B take 8.32 ms at 50 kbit/s and 6.93 ms at 60 kbit/s: SYN and SYN-ACK take
+/// 270.5 ms. The ACK of 52 B and the full segment of 1,500 B leave the first link after 8.32 and
+/// 240 ms, and the latter occupies the second one for 200 ms. The last segment of 104 B arrives
+/// there in the meantime, waits, and takes 13.87 ms: 270.5 + 8.32 + 240 + 200 + 13.87 + 120 ms. At
+/// 50 kbit/s twice: 273.28 + 8.32 + 480 + 16.64 + 120 ms. The simulator has 852.7 ms and 898 ms.
+#[test]
+fn a_short_last_segment_waits_for_a_full_one_on_each_link() {
+    let load = "load.periodic = { size = \"1500 B\", every = \"10000 s\" }\n\
+                connection = \"per_message\"";
+    for (rates, by_hand_s) in [([50, 60], 0.8527), ([50, 50], 0.8982)] {
+        let delay_s = over_two_links(rates, load);
+        assert!((delay_s - by_hand_s).abs() < 1e-4, "{rates:?}: {delay_s}");
+    }
+}
+
 /// The meters' model warns of the same load without TLS.
 #[test]
 fn nagles_algorithm_has_a_warning_with_tls() {
