@@ -113,7 +113,9 @@ impl Network {
             return self.rounds_s(flow, flight, packets);
         }
         let full = flight.segments.saturating_sub(1) as u32;
-        let delayed_s = flow.windows.ack_delay.of_last_s(full);
+        let longest = earlier.iter().copied().fold(0.0, f64::max);
+        let spacing_s = self.slowest_s(flow, flight.is_forward, longest);
+        let delayed_s = flow.windows.ack_delay.of_last_s(full, spacing_s);
         let ack = self.crossing_s(flow, !flight.is_forward, &[flight.header]);
         let last_s = self.crossing_s(flow, flight.is_forward, &[*last]);
         self.rounds_s(flow, flight, earlier) + ack + delayed_s + last_s

@@ -89,7 +89,8 @@ impl MessageSegments {
         }
         if self.last_waits {
             let queued_s = f64::from(last - 1) * slowest_s;
-            rounds.before_last_s += full_rtt_s + queued_s + self.ack_delay.of_last_s(last);
+            let delayed_s = self.ack_delay.of_last_s(last, slowest_s);
+            rounds.before_last_s += full_rtt_s + queued_s + delayed_s;
             rounds.count += 1;
             rounds.last = 1;
         }

@@ -110,6 +110,37 @@ fn a_short_last_segment_waits_for_a_full_one_on_each_link() {
     }
 }
 
+/// A message of 2,500 B in segments of 1,000 B with headers of 52 B, in profile `rfc`.
+fn delayed_last_segment_s(kbit_per_s: u32) -> f64 {
+    let text = format!(
+        "title = \"slow line\"\nduration = \"4000 s\"\n[node]\na = {{}}\nb = {{}}\n\
+         [link.l]\nfrom = \"a\"\nto = \"b\"\n\
+         both = {{ rate = \"{kbit_per_s} kbit/s\", delay = \"50 ms\" }}\n\
+         [stack.s]\nprofile = \"rfc\"\nmss = \"1000 B\"\n\
+         [flow.f]\nfrom = \"a\"\nto = \"b\"\nstack = \"s\"\n\
+         load.periodic = {{ size = \"2500 B\", every = \"10000 s\" }}\n\
+         connection = {{ idle_timeout = \"20000 s\" }}\n"
+    );
+    let scenario =
+        Scenario::from_toml(&text, "line.toml").unwrap_or_else(|error| panic!("{error}"));
+    let answer = Model::REFINED.run(&scenario, &NoProgress);
+    delay_s(&answer.unwrap_or_else(|error| panic!("{error}"))).unwrap()
+}
+
+/// A full segment takes 420.8 ms at 20 kbit/s, longer than the timer of 200 ms for its
+/// acknowledgement, so that both full ones wait for it. The second one arrives after 891.6 ms, its
+/// acknowledgement of 20.8 ms after 1,162.4 ms, and the last segment of 552 B after 1,433.2 ms. At
+/// 42 kbit/s a segment takes 200.4 ms: 450.8 + 200 + 59.9 + 155.1 ms. At 64 kbit/s the second one
+/// (131.5 ms after the first) is acknowledged at once: 313 + 56.5 + 119 ms. The
+/// simulator has 1.433 s, 866 ms and the same.
+#[test]
+fn each_segment_waits_for_its_acknowledgement_if_it_takes_longer_than_the_timer() {
+    for (rate, by_hand_s) in [(20, 1.4332), (42, 0.8658), (64, 0.4885)] {
+        let delay_s = delayed_last_segment_s(rate);
+        assert!((delay_s - by_hand_s).abs() < 1e-4, "{rate}: {delay_s}");
+    }
+}
+
 /// The meters' model warns of the same load without TLS.
 #[test]
 fn nagles_algorithm_has_a_warning_with_tls() {
