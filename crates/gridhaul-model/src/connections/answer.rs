@@ -88,6 +88,14 @@ fn warnings(network: &Network, flow: &FlowLoad) -> Vec<Warning> {
              enlarge `rto_initial`, or use backend `sim`"
                 .to_owned(),
         );
+    } else if let Some(early) = network.early_timeout(flow) {
+        messages.push(format!(
+            "the first acknowledgement of a flight arrives after {:.2} s, later than the timer of \
+             its sender ({:.2} s) on a new connection, which retransmits segments that are not \
+             lost: the equations exclude this, and the load of the links, up to twice as high, and \
+             the waits that it causes are too low; use backend `sim`",
+            early.acknowledged_s, early.timeout_s
+        ));
     }
     let mut flights = exchange.opened.flights.iter().chain(&exchange.plain.flights);
     let has_rounds = flights.any(|flight| flight.segments as f64 > flight.window);

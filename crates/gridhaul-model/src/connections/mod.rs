@@ -10,9 +10,11 @@
 mod answer;
 mod batch;
 mod device;
+mod early_timeout;
 mod exchange;
 mod queues;
 mod rounds;
+mod timers;
 mod unsupported;
 
 pub(crate) use answer::answer;

@@ -7,6 +7,7 @@ use gridhaul_scenario::scenario::{ConnectionPolicy, Diagnostic, Directions, Hop,
 use super::batch::{Batch, Train};
 use super::exchange::{Exchange, opening_share};
 use super::rounds::Windows;
+use super::timers::TimerRules;
 
 /// A direction of a link; those of the members of a group are equal.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,7 @@ pub(super) struct FlowLoad {
     pub nagle: bool,
     pub exchange: Exchange,
     pub windows: Windows,
+    pub timer: TimerRules,
     /// Times at which an unanswered SYN is retransmitted, in seconds.
     pub syn_timeouts_s: Vec<f64>,
     /// Rows of the links on its path and on the reverse path.
@@ -124,6 +126,7 @@ impl Network {
                 nagle: stack.nagle,
                 exchange: Exchange::new(rules.as_ref(), payload, opening, &stack),
                 windows: Windows::new(&stack),
+                timer: TimerRules::new(&stack),
                 syn_timeouts_s: syn_timeouts_s(&stack),
                 paths,
             });

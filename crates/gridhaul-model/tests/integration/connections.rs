@@ -141,6 +141,29 @@ fn each_segment_waits_for_its_acknowledgement_if_it_takes_longer_than_the_timer(
     }
 }
 
+/// In profile `rfc`, 1,452 B at 10 kbit/s take 1.16 s, and the timer after a handshake of 123 ms is
+/// the minimum of 1 s. The simulator transmits all data twice: 49.8 bit/s on the link instead of
+/// 26.6 bit/s. 900 B (952 B in 0.76 s, and 0.08 s for the header and its acknowledgement) arrive in
+/// time.
+#[test]
+fn a_flight_that_takes_longer_than_the_timer_has_a_warning() {
+    let of_size = |bytes: u32| {
+        let text = format!(
+            "title = \"slow line\"\nduration = \"4000 s\"\n[node]\na = {{}}\nb = {{}}\n\
+             [link.l]\nfrom = \"a\"\nto = \"b\"\n\
+             both = {{ rate = \"10 kbit/s\", delay = \"20 ms\" }}\n\
+             [stack.s]\nprofile = \"rfc\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\nstack = \"s\"\n\
+             load.periodic = {{ size = \"{bytes} B\", every = \"500 s\" }}\n\
+             connection = \"per_message\"\n"
+        );
+        let scenario =
+            Scenario::from_toml(&text, "line.toml").unwrap_or_else(|error| panic!("{error}"));
+        Model::REFINED.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
+    };
+    assert!(warns(&of_size(1_400), "later than the timer of its sender (1.00 s)"));
+    assert!(!warns(&of_size(900), "later than the timer"));
+}
+
 /// The meters' model warns of the same load without TLS.
 #[test]
 fn nagles_algorithm_has_a_warning_with_tls() {
