@@ -1,5 +1,6 @@
 //! Tests of the analytical model through its interface.
 
+mod aggregators;
 mod connections;
 mod meters;
 mod proxies;
