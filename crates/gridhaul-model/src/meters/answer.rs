@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use super::delay::{message, share_beyond_timeout};
 use super::layout::{FlowEntry, Layout, LinkEntry, MessageInterval, Sizes, Upstream};
 use super::parameters::independent_loss;
-use super::{small_buffer, upstream_delay};
+use super::{small_buffer, upstream_delay, wide_window};
 use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
@@ -27,6 +27,11 @@ pub(super) fn of_point(
         links.extend(self::links(scenario, &upstream.links, network, inner, 1));
     }
     let flows = flows(layout, solution, timers);
+    if wide_window::limits_any(layout, solution) {
+        for link in &mut links {
+            *link = unknown(link, Scope::Link);
+        }
+    }
     let point = Point {
         parameters: point.parameters,
         numbers: point.numbers,
@@ -88,7 +93,9 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
         ]);
         metrics.extend(delays(layout, solution, place, timers));
         let named = (place.name.clone(), place.count);
-        rows.push(Row::new(named, Scope::Flow, known(&metrics)));
+        let row = Row::new(named, Scope::Flow, known(&metrics));
+        let is_limited = wide_window::is_limited(layout, solution, place);
+        rows.push(if is_limited { unknown(&row, Scope::Flow) } else { row });
     }
     for upstream in &layout.upstream {
         let (network, inner) = region(layout, solution, upstream);
@@ -219,6 +226,11 @@ fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> 
     finite.map(|&(metric, value)| (metric, Estimate::exact(value, 1)))
 }
 
+/// A row without values.
+fn unknown(row: &Row, scope: Scope) -> Row {
+    Row::new((row.name.clone(), row.count), scope, std::iter::empty())
+}
+
 /// Share of the messages whose last segment waits, because an earlier message is unacknowledged.
 fn delayed_by_nagle(place: &FlowEntry, stream: &Stream) -> f64 {
     let per_second = stream.sent.rates.fresh / f64::from(place.sizes.segments);
@@ -281,7 +293,9 @@ fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
         {
             warn(format!("flow.{}", place.name), message);
         }
-        if stream.sent.backlog {
+        if wide_window::is_limited(layout, solution, place) {
+            warn(format!("flow.{}", place.name), wide_window::warning(place));
+        } else if stream.sent.backlog {
             warn(
                 format!("flow.{}", place.name),
                 "the message rate exceeds the capacity of the connections: the backlog of the \

@@ -44,6 +44,8 @@ pub(super) struct FlowEntry {
     pub(super) count: u64,
     pub(super) sizes: Sizes,
     pub(super) message: MessageSegments,
+    /// Receive window in segments, which may exceed that of its chain.
+    pub(super) receive_window: u32,
     /// Timing of its messages.
     pub(super) message_interval: MessageInterval,
     /// Deadline of its messages.
@@ -183,6 +185,7 @@ impl Layout {
             count,
             sizes,
             message,
+            receive_window: window(&tcp),
             message_interval,
             deadline,
         });

@@ -9,6 +9,7 @@ mod parameters;
 mod small_buffer;
 mod unsupported;
 mod upstream_delay;
+mod wide_window;
 
 use std::sync::{Mutex, PoisonError};
 

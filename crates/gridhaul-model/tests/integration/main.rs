@@ -8,4 +8,5 @@ mod shared_transfers;
 mod short_queues;
 mod slow_acknowledgements;
 mod steady;
+mod wide_windows;
 mod windows;
