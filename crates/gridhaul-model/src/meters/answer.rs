@@ -4,11 +4,12 @@ use gridhaul_scenario::answer::{DeadlineCheck, Estimate, Metric, Point, Row, Sco
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::delay::{message, share_beyond_timeout};
-use super::layout::{FlowEntry, Layout, LinkEntry, MessageInterval, Sizes, Upstream};
+use super::layout::{FlowEntry, Layout, LinkEntry, MessageInterval, Sizes};
 use super::parameters::independent_loss;
-use super::{small_buffer, upstream_delay, wide_window};
+use super::region::region;
+use super::{small_buffer, upstream_delay, upstream_segments, wide_window};
 use crate::chain::Elimination;
-use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
+use crate::fixed_point::{Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
 use crate::nagle;
 use crate::points::PointAnswer;
@@ -55,20 +56,6 @@ fn deadline_checks(layout: &Layout, rows: &[Row]) -> Vec<DeadlineCheck> {
         Some(DeadlineCheck::of_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
     });
     checks.collect()
-}
-
-/// The region of an aggregator and its solution.
-pub(super) fn region<'l>(
-    layout: &'l Layout,
-    solution: &'l Solution,
-    upstream: &Upstream,
-) -> (&'l Network, &'l Solution) {
-    let DataSource::Aggregator { region, .. } = &layout.network.classes[upstream.class].source
-    else {
-        unreachable!("an upstream group is fed by an aggregator");
-    };
-    let inner = solution.classes[upstream.class].region.as_deref();
-    (&region.network, inner.expect("an aggregator's class is solved with its region"))
 }
 
 fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) -> Vec<Row> {
@@ -259,7 +246,7 @@ fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
         );
     }
     for upstream in &layout.upstream {
-        let found = [small_buffer::warning, upstream_delay::warning];
+        let found = [small_buffer::warning, upstream_delay::warning, upstream_segments::warning];
         for (about, message) in
             found.iter().filter_map(|warning| warning(layout, solution, upstream))
         {
@@ -267,12 +254,11 @@ fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
         }
     }
     for place in &layout.flows {
-        let stream = match place.upstream {
-            None => &solution.classes[place.class],
-            Some(index) => {
-                &region(layout, solution, &layout.upstream[index]).1.classes[place.class]
-            }
+        let inner = match place.upstream {
+            None => solution,
+            Some(index) => region(layout, solution, &layout.upstream[index]).1,
         };
+        let stream = &inner.classes[place.class];
         let too_long = match layout.network.rules {
             ModelRules::Refined => share_beyond_timeout(layout, solution, place),
             ModelRules::Paper | ModelRules::Printed => 0.0,

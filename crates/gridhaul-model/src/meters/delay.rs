@@ -1,6 +1,7 @@
 //! Message delay: queueing, retransmissions, and waiting for earlier messages.
 
 use super::layout::{FlowEntry, Layout, MessageInterval, Upstream};
+use super::upstream_segments;
 use crate::chain::Elimination;
 use crate::chain::meter::Demand;
 use crate::chain::meter::timer_wait::{single_segment_timer_wait, timer_wait};
@@ -23,7 +24,9 @@ use crate::time_distribution::TimeDistribution;
 /// - the wait for earlier messages of the same connection: delivery is in order, so a message in a
 ///   timeout delays the following ones (Lindley's recursion);
 /// - on the upstream connection of an aggregator, a fast retransmit or a timeout for each lost
-///   segment, whichever is earlier. Until then, the messages after the lost segment wait for it.
+///   segment, whichever is earlier. Until then, the messages after the lost segment wait for it;
+/// - the wait for the acknowledgement of an earlier segment on this connection
+///   (`upstream_segments.rs`).
 ///
 /// `timers` caches the elimination plan of the sender's chain.
 pub(super) fn message(
@@ -40,7 +43,7 @@ pub(super) fn message(
         None => first_hop(&layout.network, solution, place, timers),
         Some(index) => {
             let upstream = &layout.upstream[index];
-            let (network, inner) = super::answer::region(layout, solution, upstream);
+            let (network, inner) = super::region::region(layout, solution, upstream);
             let meter = first_hop(network, inner, place, timers)?;
             let upper = second_hop(&layout.network, solution, upstream)?;
             let segments = (f64::from(place.sizes.segments) * place.sizes.payload
@@ -52,7 +55,9 @@ pub(super) fn message(
                 .map(|rate| class.segment_bits / rate)
                 .fold(0.0, f64::max);
             let earlier_s = (segments - 1.0).max(0.0) * slowest_s;
-            Some(meter.plus(&upper).plus(&TimeDistribution::exactly(earlier_s)))
+            let wait = upstream_segments::wait_for_acknowledgement(layout, solution, index);
+            let fixed = TimeDistribution::exactly(earlier_s);
+            Some(meter.plus(&upper).plus(&wait).plus(&fixed))
         }
     }
 }
@@ -113,7 +118,7 @@ fn second_hop(
 pub(super) fn share_beyond_timeout(layout: &Layout, solution: &Solution, place: &FlowEntry) -> f64 {
     let (network, solution) = match place.upstream {
         None => (&layout.network, solution),
-        Some(index) => super::answer::region(layout, solution, &layout.upstream[index]),
+        Some(index) => super::region::region(layout, solution, &layout.upstream[index]),
     };
     let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
     let DataSource::Meter { tcp, .. } = &class.source else { return 0.0 };

@@ -12,8 +12,9 @@ use super::message_segments::MessageSegments;
 use super::parameters::{
     control, demand, independent_loss, message_bytes, restart, sizes, stack, timer, window,
 };
+use crate::ack_delay::AckDelay;
 use crate::chain::aggregator::AggregatorTcp;
-use crate::chain::meter::{Demand, MeterTcp};
+use crate::chain::meter::{Demand, MeterTcp, Restart};
 use crate::fixed_point::{Class, DataSource, Network, Region, Resource};
 use crate::model_rules::ModelRules;
 
@@ -61,6 +62,13 @@ pub(super) enum MessageInterval {
     Random,
 }
 
+impl FlowEntry {
+    /// Size of a message.
+    pub(super) fn message_bits(&self) -> f64 {
+        self.sizes.payload * f64::from(self.sizes.segments)
+    }
+}
+
 /// Upstream connections of aggregators.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Upstream {
@@ -71,6 +79,14 @@ pub(super) struct Upstream {
     /// Directions of links in the region; the buffer has none.
     pub(super) links: Vec<LinkEntry>,
     pub(super) sizes: Sizes,
+    /// Payload of a full segment, in bytes; that of `sizes` may be less.
+    pub(super) mss: u64,
+    /// Whether Nagle's algorithm delays segments that are not full.
+    pub(super) nagle: bool,
+    /// Time for which the acknowledgement of a single segment is delayed, in seconds.
+    pub(super) ack_delay_s: f64,
+    /// Behaviour after a silence.
+    pub(super) restart: Restart,
     key: (String, String, Option<String>),
 }
 
@@ -108,9 +124,16 @@ const UNLIMITED: u32 = 1_000_000;
 
 /// Converts a scenario.
 ///
+/// `payloads` has the payload of a segment of each group of upstream connections, in bytes; the
+/// segments of others are full.
+///
 /// # Errors
 /// A flow without a path.
-pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, Diagnostic> {
+pub(super) fn layout(
+    scenario: &Scenario,
+    rules: ModelRules,
+    payloads: &[u64],
+) -> Result<Layout, Diagnostic> {
     let mut layout = Layout {
         network: Network { resources: Vec::new(), classes: Vec::new(), rules },
         links: Vec::new(),
@@ -120,7 +143,7 @@ pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, D
     };
     for name in scenario.flow.keys() {
         let stages = scenario.stages(name)?;
-        layout.flow(scenario, name, &stages);
+        layout.flow(scenario, name, &stages, payloads);
     }
     layout.limit_windows(scenario);
     Ok(layout)
@@ -135,7 +158,7 @@ struct NetworkBuilder<'l> {
 }
 
 impl Layout {
-    fn flow(&mut self, scenario: &Scenario, name: &str, stages: &[Stage]) {
+    fn flow(&mut self, scenario: &Scenario, name: &str, stages: &[Stage], payloads: &[u64]) {
         let flow = &scenario.flow[name];
         let tcp = stack(scenario, &stages[0]);
         let (demand, segments, payload) = demand(&flow.load.plain(), &tcp);
@@ -151,7 +174,10 @@ impl Layout {
             },
             demand,
         };
-        let upstream = stages.get(1).map(|stage| self.upstream(scenario, stage, &sizes));
+        let upstream = stages.get(1).map(|stage| {
+            let payload = payloads.get(self.upstream.len()).copied();
+            self.upstream(scenario, stage, &sizes, payload)
+        });
         let count = stages[0].connections;
         let class = match upstream {
             None => {
@@ -227,13 +253,20 @@ impl Layout {
     }
 
     /// Index of the group of connections of a second stage, which is added if missing.
-    fn upstream(&mut self, scenario: &Scenario, stage: &Stage, messages: &Sizes) -> usize {
+    fn upstream(
+        &mut self,
+        scenario: &Scenario,
+        stage: &Stage,
+        messages: &Sizes,
+        payload: Option<u64>,
+    ) -> usize {
         let key = (stage.from.clone(), stage.to.clone(), stage.stack.clone());
         if let Some(index) = self.upstream.iter().position(|upstream| upstream.key == key) {
             return index;
         }
         let tcp = stack(scenario, stage);
-        let sizes = sizes(&tcp, u64::from(tcp.mss), 1);
+        let mss = u64::from(tcp.mss);
+        let sizes = sizes(&tcp, payload.unwrap_or(mss), 1);
         let capacity = match scenario.node[&stage.from].aggregator.as_ref().map(|node| node.buffer)
         {
             Some(BufferLimit::Messages(count)) => count.saturating_mul(messages.segments),
@@ -274,7 +307,18 @@ impl Layout {
         let class =
             NetworkBuilder { network, links, copies: 1 }.add(scenario, stage, sizes, source);
         let aggregators = stage.connections;
-        self.upstream.push(Upstream { name, aggregators, class, links: Vec::new(), sizes, key });
+        self.upstream.push(Upstream {
+            name,
+            aggregators,
+            class,
+            links: Vec::new(),
+            sizes,
+            mss,
+            nagle: tcp.nagle,
+            ack_delay_s: AckDelay::new(&tcp).of_one_s(),
+            restart: restart(&tcp),
+            key,
+        });
         self.upstream.len() - 1
     }
 }

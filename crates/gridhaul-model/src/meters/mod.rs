@@ -6,9 +6,11 @@ mod ignored_keys;
 mod layout;
 mod message_segments;
 mod parameters;
+mod region;
 mod small_buffer;
 mod unsupported;
 mod upstream_delay;
+mod upstream_segments;
 mod wide_window;
 
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +23,7 @@ use crate::chain::Elimination;
 use crate::fixed_point::{Solution, Workspace};
 use crate::model_rules::ModelRules;
 use crate::points::solve_points;
-use layout::{Layout, layout};
+use layout::Layout;
 pub(crate) use unsupported::unsupported_keys;
 
 /// Checks that every key is supported.
@@ -72,9 +74,8 @@ pub(crate) fn answer(
     let mut work = Workspace::default();
     let solve = |point: &ScenarioPoint| {
         supports(&point.scenario, rules).map_err(RunError::Unsupported)?;
-        let layout = layout(&point.scenario, rules)
+        let (layout, solution) = upstream_segments::solve(&point.scenario, rules, &mut work)
             .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
-        let solution = layout.network.solve_from(&mut work);
         Ok(PointSolution { layout, solution })
     };
     let plans = TimerPlans::default();

@@ -8,8 +8,8 @@
 
 use gridhaul_scenario::units::counted;
 
-use super::answer::region;
 use super::layout::{Layout, Upstream};
+use super::region::region;
 use crate::fixed_point::{DataSource, Solution};
 use crate::model_rules::ModelRules;
 

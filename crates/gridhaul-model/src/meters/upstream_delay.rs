@@ -42,7 +42,9 @@ pub(super) fn warning(
     }
     let DataSource::Aggregator { tcp, .. } = &class.source else { return None };
     let stream = &solution.classes[upstream.class];
-    let in_flight = stream.sent.rates.offered * stream.rtt;
+    // In full segments: windows count bytes.
+    let full = upstream.sizes.payload / (8 * upstream.mss) as f64;
+    let in_flight = stream.sent.rates.offered * stream.rtt * full;
     // Half of the window, one segment per round trip, and so often.
     let recovery_s = in_flight / 2.0 * stream.rtt;
     let reduced = stream.sent.rates.offered * stream.loss * recovery_s;

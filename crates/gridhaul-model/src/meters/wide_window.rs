@@ -4,8 +4,8 @@
 //! receive window permits more, the backlog is one of the equations only: a real sender carries the
 //! messages, and loads the links with them.
 
-use super::answer::region;
 use super::layout::{FlowEntry, Layout};
+use super::region::region;
 use crate::fixed_point::Solution;
 use crate::model_rules::ModelRules;
 
