@@ -7,7 +7,7 @@ use super::delay::{message, share_beyond_timeout};
 use super::layout::{FlowEntry, Layout, LinkEntry, MessageInterval, Sizes};
 use super::parameters::independent_loss;
 use super::region::region;
-use super::{small_buffer, upstream_delay, upstream_segments, wide_window};
+use super::{running_timer, small_buffer, upstream_delay, upstream_segments, wide_window};
 use crate::chain::Elimination;
 use crate::fixed_point::{Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
@@ -254,11 +254,14 @@ fn warnings(layout: &Layout, solution: &Solution) -> Vec<Warning> {
         }
     }
     for place in &layout.flows {
-        let inner = match place.upstream {
-            None => solution,
-            Some(index) => region(layout, solution, &layout.upstream[index]).1,
+        let (network, inner) = match place.upstream {
+            None => (&layout.network, solution),
+            Some(index) => region(layout, solution, &layout.upstream[index]),
         };
         let stream = &inner.classes[place.class];
+        if let Some(message) = running_timer::warning(network, place, stream) {
+            warn(format!("flow.{}", place.name), message);
+        }
         let too_long = match layout.network.rules {
             ModelRules::Refined => share_beyond_timeout(layout, solution, place),
             ModelRules::Paper | ModelRules::Printed => 0.0,

@@ -7,6 +7,7 @@ mod layout;
 mod message_segments;
 mod parameters;
 mod region;
+mod running_timer;
 mod small_buffer;
 mod unsupported;
 mod upstream_delay;

@@ -126,3 +126,25 @@ fn a_restarted_window_upstream_delays_messages() {
     assert!(warns(&with(true, 400, "20312 ms"), marked));
     assert!(!warns(&with(false, 400, "20312 ms"), marked));
 }
+
+/// Profile `ns2` with Vegas, whose timer runs on during a silence. The simulator retransmits none
+/// of the messages, the chain 3 %.
+#[test]
+fn periodic_messages_with_a_running_timer_have_a_warning() {
+    let with = |load: &str| {
+        answer(&format!(
+            "title = \"timer\"\nduration = \"166 s\"\n[node]\nmeter = {{ count = 200 }}\n\
+             conc = {{}}\nhead = {{}}\n[link.acc]\nfrom = \"meter\"\nto = \"conc\"\n\
+             both = {{ rate = \"1 Mbit/s\", delay = \"9 ms\" }}\n\
+             [link.wan]\nfrom = \"conc\"\nto = \"head\"\nshared = true\n\
+             forward = {{ rate = \"1 Mbit/s\", delay = \"29 ms\", queue = \"200 packets\" }}\n\
+             reverse = {{ rate = \"1 Mbit/s\", delay = \"20 ms\" }}\n\
+             [stack.s]\nprofile = \"ns2\"\ncongestion_control = \"vegas\"\n\
+             [flow.f]\nfrom = \"meter\"\nto = \"head\"\nstack = \"s\"\n\
+             load.{load} = {{ size = \"50 B\", every = \"8800 ms\" }}\n"
+        ))
+    };
+    let marked = "runs on during silences";
+    assert!(warns(&with("periodic"), marked));
+    assert!(!warns(&with("poisson"), marked));
+}
