@@ -146,6 +146,7 @@ pub(super) fn layout(
         layout.flow(scenario, name, &stages, payloads);
     }
     layout.limit_windows(scenario);
+    layout.average_payload_shares();
     Ok(layout)
 }
 

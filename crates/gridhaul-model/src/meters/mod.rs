@@ -5,6 +5,7 @@ mod delay;
 mod ignored_keys;
 mod layout;
 mod message_segments;
+mod mixed_sizes;
 mod parameters;
 mod region;
 mod running_timer;

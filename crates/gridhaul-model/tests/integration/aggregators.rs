@@ -127,6 +127,30 @@ fn a_restarted_window_upstream_delays_messages() {
     assert!(!warns(&with(false, 400, "20312 ms"), marked));
 }
 
+/// Two flows through the same aggregators, whose messages share a segment size: 10 of 50 B and one
+/// of 1,000 B in 60 s, which are 1 kB more in 11 messages.
+#[test]
+fn segments_have_the_mean_size_of_different_messages() {
+    let answer = answer(
+        "title = \"mixed\"\nduration = \"3000 s\"\n[node]\nmeter = { count = 40 }\nhead = {}\n\
+         agg = { aggregator = { buffer = \"100 kB\" } }\n\
+         [link.acc]\nfrom = \"meter\"\nto = \"agg\"\n\
+         both = { rate = \"1 Mbit/s\", delay = \"5 ms\" }\n\
+         [link.wan]\nfrom = \"agg\"\nto = \"head\"\n\
+         both = { rate = \"200 kbit/s\", delay = \"5 ms\" }\n\
+         [stack.s]\nnagle = false\n\
+         [flow.short]\nfrom = \"meter\"\nto = \"head\"\nstack = \"s\"\n\
+         load.poisson = { size = \"50 B\", every = \"60 s\" }\n\
+         [flow.long]\nfrom = \"meter\"\nto = \"head\"\nstack = \"s\"\n\
+         load.poisson = { size = \"1000 B\", every = \"600 s\" }\n",
+    );
+    let wan = answer.points[0].links.iter().find(|row| row.name == "wan.forward").unwrap();
+    // 40 * (102 B / 60 s + 1,052 B / 600 s).
+    let by_hand = 40.0 * 8.0 * (102.0 / 60.0 + 1_052.0 / 600.0);
+    let throughput = wan.mean(Metric::LinkThroughput).unwrap();
+    assert!((throughput / by_hand - 1.0).abs() < 0.01, "{throughput} {by_hand}");
+}
+
 /// Profile `ns2` with Vegas, whose timer runs on during a silence. The simulator retransmits none
 /// of the messages, the chain 3 %.
 #[test]
