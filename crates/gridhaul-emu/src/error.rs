@@ -47,8 +47,8 @@ pub(crate) enum EmulationError {
     CongestionControl(gridhaul_cc::Error),
     /// The program of the relay daemon is not installed.
     #[error(
-        "the aggregators of a scenario are relay daemons, and the program gridhaul-relay is not \
-         installed\n  help: build it with `{build}`"
+        "aggregators, proxies and hybrid routers run as relay daemons, and the program \
+         gridhaul-relay is not installed\n  help: build it with `{build}`"
     )]
     RelayMissing {
         /// The command that builds the program.

@@ -22,6 +22,7 @@ pub fn scenario_reference() -> String {
     unit_row::<BitRate>(&mut page, "rate");
     unit_row::<Bytes>(&mut page, "size");
     unit_row::<Distance>(&mut page, "distance");
+    page += QUEUE_ROW;
     page += UNITS_TAIL;
     page
 }
@@ -33,7 +34,9 @@ pub fn relay_reference() -> String {
     section::write_all(&mut page, &schema::relay_schema(), "Top level");
     page += UNITS_HEAD;
     unit_row::<Duration>(&mut page, "time");
+    unit_row::<BitRate>(&mut page, "rate");
     unit_row::<Bytes>(&mut page, "size");
+    page += QUEUE_ROW;
     page += "\n`kB` is 1000 B and `KiB` 1024 B.\n";
     page
 }
@@ -298,10 +301,13 @@ smallest unit.
 |---|---|---|
 ";
 
+const QUEUE_ROW: &str = "\
+| queue limit | `\"50 packets\"` | `packets`, the units of size, or the word `unlimited` |
+";
+
 const UNITS_TAIL: &str = "\
 | probability | `\"0.3 %\"` | `%`, from 0 to 100 |
 | ratio of powers | `\"20 dB\"` | `dB`; may be negative |
-| queue limit | `\"50 packets\"` | `packets`, the units of size, or the word `unlimited` |
 | window | `\"50 segments\"` | `segments`, the units of size |
 
 Rates are in bits and sizes in bytes: 1 MB/s is `\"8 Mbit/s\"`. `kB` is 1000 B and `KiB` 1024 B.

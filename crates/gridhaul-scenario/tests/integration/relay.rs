@@ -325,6 +325,10 @@ fn inconsistent_values_of_a_router_are_reported_together() {
     ] {
         assert!(found.iter().any(|line| line == expected), "{expected}\n{found:#?}");
     }
+    let short = ROUTER.replace("[router]", "[router]\ndetection_time = \"500 ms\"");
+    let error = self::error(&short);
+    assert!(error.contains("200 ms is not between 20 ms and a fifth of detection_time"), "{error}");
+    assert!(error.contains("help: write \"100 ms\"; for a link that carries fewer"), "{error}");
     let nothing = ROUTER
         .replace("rate = \"22 kbit/s\"", "rate = \"0 bit/s\"\nqueue = \"0 packets\"")
         .replace("guarantee = \"10 kbit/s\"", "guarantee = \"0 bit/s\"");

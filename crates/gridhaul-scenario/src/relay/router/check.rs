@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use super::{PacketMatch, RouterConfig, RouterLink, RouterShaper, TransportProtocol};
 use crate::relay::prefix::{parse_prefix, prefix_error};
-use crate::scenario::router_times::{detection_time_error, hold_time_error, probe_interval_error};
+use crate::scenario::router_times::{
+    detection_time_error, hold_time_error, probe_interval_error, probe_interval_max,
+};
 use crate::scenario::{Diagnostic, IpVersion, NAME_RULE, Scenario};
 use crate::units::QueueLimit;
 
@@ -118,11 +120,13 @@ fn check_times(router: &RouterConfig, found: &mut Vec<Diagnostic>) {
     }
     for (name, link) in &router.link {
         if let Some(message) = probe_interval_error(link.probe_interval, router.detection_time) {
-            found.push(Diagnostic::new(
-                format!("router.link.{name}.probe_interval"),
-                message,
-                "increase router.detection_time for a link that carries fewer probes",
-            ));
+            let remedy = format!(
+                "write \"{}\"; for a link that carries fewer probes, increase \
+                 router.detection_time",
+                probe_interval_max(router.detection_time)
+            );
+            let key = format!("router.link.{name}.probe_interval");
+            found.push(Diagnostic::new(key, message, remedy));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Checks of hybrid routers.
 
 use super::Report;
-use crate::scenario::router_times::{detection_time_error, hold_time_error, probe_interval_error};
+use crate::scenario::router_times::{
+    detection_time_error, hold_time_error, probe_interval_error, probe_interval_max,
+};
 use crate::scenario::{HybridRouter, NAME_RULE, Node, Scenario};
 
 /// Marks of packets have one byte for the link.
@@ -27,13 +29,17 @@ impl Report<'_> {
         self.hybrid_peer(&key, name, router);
         self.hybrid_links(&key, name, router);
         let detection_time = router.detection_time;
+        let interval = format!(
+            "write \"{}\"; for links that carry fewer probes, increase detection_time too",
+            probe_interval_max(detection_time)
+        );
         let times = [
             ("detection_time", detection_time_error(detection_time), "a usual value is \"1 s\""),
             ("hold_time", hold_time_error(router.hold_time), "a usual value is \"6 s\""),
             (
                 "probe_interval",
                 probe_interval_error(router.probe_interval, detection_time),
-                "write \"200 ms\"; for links that carry fewer probes, increase detection_time too",
+                &interval,
             ),
         ];
         for (name, error, remedy) in times {
