@@ -199,6 +199,11 @@ impl Direction {
         }
     }
 
+    /// The peer reports its links, and this one is none of them.
+    pub(super) fn note_unknown_to_peer(&mut self, now: Instant) {
+        self.fail(now, Failure::UnknownToPeer);
+    }
+
     /// Whether the newest probes arrive, by the newest report.
     pub(super) fn answers(&self) -> bool {
         let is_up = matches!(self.state, LinkState::Usable | LinkState::Holding(_));

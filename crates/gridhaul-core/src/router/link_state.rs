@@ -27,6 +27,9 @@ pub enum Failure {
     Silence,
     /// Large probes do not arrive, but small ones do.
     LargePackets,
+    /// The peer reports other links only: it has no link of this name, and whether packets arrive
+    /// is unknown.
+    UnknownToPeer,
 }
 
 impl LinkState {
@@ -38,8 +41,9 @@ impl LinkState {
             Self::Holding(_) => 1,
             Self::Suspected => 2,
             Self::Failed(Failure::LargePackets) => 3,
-            Self::Failed(Failure::Silence | Failure::PeerWithoutCarrier) => 4,
-            Self::Failed(Failure::NoCarrier) => 5,
+            Self::Failed(Failure::UnknownToPeer) => 4,
+            Self::Failed(Failure::Silence | Failure::PeerWithoutCarrier) => 5,
+            Self::Failed(Failure::NoCarrier) => 6,
         }
     }
 }

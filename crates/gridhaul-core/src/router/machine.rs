@@ -144,7 +144,10 @@ impl Machine {
                     };
                     probe.reports.iter().find(is_of_link)
                 };
-                let Some(small) = report_of(false) else { continue };
+                let Some(small) = report_of(false) else {
+                    link.direction.note_unknown_to_peer(now);
+                    continue;
+                };
                 let was_suspected = link.direction.state() == LinkState::Suspected;
                 let reports = Reports { small, large: report_of(true), known };
                 link.direction.handle_reports(now, reports);

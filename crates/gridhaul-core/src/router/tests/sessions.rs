@@ -2,8 +2,8 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::world::{CENTRE, Delay, PREFERRED, TERMINAL, World, settings};
-use crate::router::{Machine, Probe, link_number};
+use super::world::{CENTRE, Delay, OTHER, PREFERRED, TERMINAL, World, settings};
+use crate::router::{Event, Failure, LinkState, Machine, Probe, link_number};
 
 #[test]
 fn a_router_that_starts_again_is_known_again() {
@@ -66,4 +66,25 @@ fn probes_of_others_have_no_effect() {
     world.run(100.0);
     assert_eq!(world.log, []);
     assert_eq!(world.machines[TERMINAL].counters().refused_probes, 2);
+}
+
+#[test]
+fn a_link_that_the_peer_does_not_have_is_left_until_the_peer_has_it() {
+    let mut world = World::new(Delay::Constant(0.1), 0.0, 1);
+    let mut renamed = settings(22, None);
+    renamed.links[PREFERRED].name = "preffered".to_owned();
+    world.machines[CENTRE] = Machine::new(Instant::ZERO, renamed);
+    world.run(20.0);
+    let state = LinkState::Failed(Failure::UnknownToPeer);
+    for router in [TERMINAL, CENTRE] {
+        assert_eq!(world.machines[router].state(PREFERRED), state);
+        assert_eq!(world.machines[router].selected(0), OTHER);
+        let events = world.log.iter().filter(|entry| entry.router == router);
+        let named = events.filter(|entry| entry.event == Event::State { link: PREFERRED, state });
+        assert_eq!(named.count(), 1, "the reports of each probe repeat it");
+    }
+    world.machines[CENTRE] = Machine::new(Instant::from_secs_f64(20.0), settings(33, None));
+    world.run(60.0);
+    assert_eq!(world.machines[TERMINAL].state(PREFERRED), LinkState::Usable);
+    assert_eq!(world.machines[TERMINAL].selected(0), PREFERRED);
 }

@@ -86,6 +86,7 @@ pub(super) const fn words(state: LinkState) -> &'static str {
         LinkState::Failed(Failure::NoCarrier) => "no carrier",
         LinkState::Failed(Failure::PeerWithoutCarrier) => "no carrier at the peer",
         LinkState::Failed(Failure::LargePackets) => "large packets do not arrive at the peer",
+        LinkState::Failed(Failure::UnknownToPeer) => "the peer has no link of this name",
         LinkState::Failed(Failure::Silence) => "packets do not arrive at the peer",
     }
 }
