@@ -32,7 +32,7 @@ pub enum MessageEvent {
         /// Whether a copy has arrived at the receiver.
         is_delivered: bool,
     },
-    /// Its first copy arrived after it had been given up.
+    /// Its first copy arrived after it had been given up, or after another copy was lost.
     LateDelivery,
     /// The sender has transmitted it again.
     Retransmitted,

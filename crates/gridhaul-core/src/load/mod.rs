@@ -51,7 +51,7 @@ pub use group_totals::{Goodputs, InProgress, Transfers, message_loss};
 pub use handshake_times::HandshakeTimes;
 pub use iec_104::{Iec104, Iec104Frame};
 pub use message_delays::{MessageDelays, WaitingTimes};
-pub use message_session::{MessageFrame, MessageSession, Publication, SessionRules};
+pub use message_session::{MessageFrame, MessageSession, Publication, PublicationId, SessionRules};
 pub use on_off::OnOff;
 pub use on_off_periods::OnOffPeriods;
 pub use periodic::Periodic;

@@ -70,7 +70,7 @@ impl World {
                 if subscription.publications == row
                     && let Flow { ends: Ends::Managed(managed), app: Some(app), .. } = subscriber
                 {
-                    app.forward(now, publication);
+                    app.forward(now, flow_index as usize, publication);
                     // Messages wait for a subscriber that has not started.
                     if managed.manager.has_started() {
                         self.net.events.schedule(Target::App(subscription.flow), now);

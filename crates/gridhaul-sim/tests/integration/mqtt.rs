@@ -98,3 +98,29 @@ fn the_quality_of_service_decides_over_losses_and_duplicates() {
         assert_eq!(mean(&answer, &publish, Metric::MessageRetransmissions), 3.0);
     }
 }
+
+/// PUBACK of the reading at 60 s and both connections are lost in an outage. The broker gets and
+/// forwards this reading twice; with QoS 0, its first copy ends with the subscriber's connection.
+#[test]
+fn a_reading_that_arrives_with_its_second_copy_is_neither_lost_nor_a_duplicate() {
+    for (qos, duplicates) in [(0, 0.0), (1, 1.0)] {
+        let outage = "outage = [{ start = '58 s', length = '32.5 s' }]";
+        let reconnect = "reconnect = { timeout = '5 s', pause = '5 s', factor = 1 }";
+        let answer = run(&format!(
+            "title = 't'\nduration = '120 s'\n[node]\nmeter = {{}}\nbroker = {{}}\ncentre = {{}}\n\
+             [link.radio]\nfrom = 'meter'\nto = 'broker'\n\
+             forward = {{ rate = '200 kbit/s', delay = '100 ms' }}\n\
+             reverse = {{ rate = '200 kbit/s', delay = '100 ms', {outage} }}\n\
+             [link.lan]\nfrom = 'broker'\nto = 'centre'\n\
+             both = {{ rate = '10 Mbit/s', delay = '1 ms', {outage} }}\n\
+             [flow.pub]\nfrom = 'meter'\nto = 'broker'\n{reconnect}\n\
+             load.mqtt = {{ size = '200 B', every = '10 s', synchronised = true, qos = 1, \
+             keep_alive = '15 s' }}\n\
+             [flow.sub]\nfrom = 'centre'\nto = 'broker'\n{reconnect}\n\
+             load.mqtt_subscription = {{ publications = 'pub', qos = {qos} }}"
+        ));
+        let count = |metric| mean(&answer, "sub", metric);
+        assert_eq!((count(Metric::Messages), count(Metric::MessageLoss)), (12.0, 0.0), "{qos}");
+        assert_eq!(count(Metric::DuplicateMessages), duplicates, "{qos}");
+    }
+}

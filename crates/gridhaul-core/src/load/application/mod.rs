@@ -29,7 +29,7 @@ use self::greedy::GreedySender;
 use self::iec_104::Iec104Stations;
 use self::messages::MessagePeers;
 use self::open_loop::OpenLoop;
-use super::{Arrival, Demand, Publication};
+use super::{Arrival, Demand, Publication, PublicationId};
 
 pub use carrier::{Carrier, Delivered, Message};
 pub use in_flight::{InFlightMessages, Outbox};
@@ -248,10 +248,12 @@ impl<C> Application<C> {
         }
     }
 
-    /// A message that another flow has delivered is to be sent.
-    pub fn forward(&mut self, now: Instant, publication: Publication) {
+    /// A message that another flow has delivered is to be sent. `publisher` is the number of its
+    /// publisher among those whose messages are forwarded here.
+    pub fn forward(&mut self, now: Instant, publisher: usize, publication: Publication) {
         if let Behaviour::Messages(peers) = &mut self.behaviour {
-            peers.push(now, publication);
+            let id = PublicationId { publisher, ..publication.id };
+            peers.push(now, Publication { id, ..publication });
         }
     }
 

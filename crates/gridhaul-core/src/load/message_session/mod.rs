@@ -6,7 +6,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use gridhaul_scenario::scenario::{FlowEnd, Mqtt, RetransmitOn};
 use gridhaul_scenario::units::Instant;
@@ -36,6 +36,8 @@ pub struct MessageSession {
     /// Messages that were given up before a copy arrived, whose copies are in transit.
     given_up: Vec<u64>,
     next_number: u64,
+    /// The number of the next message of the source.
+    next_ready_number: u64,
     /// Replies that an end is to write, and when.
     owed: VecDeque<(Instant, FlowEnd, MessageFrame)>,
     /// Whether the present connection is open for messages, and whether one has been.
@@ -44,6 +46,8 @@ pub struct MessageSession {
     probes: ProbeTimer,
     /// Messages that the receiver is to forward.
     arrivals: VecDeque<Publication>,
+    /// Forwarded messages that are lost, of which another copy may follow.
+    lost: BTreeSet<PublicationId>,
     connection: Option<u64>,
     /// The last connection that the sender has aborted.
     aborted: Option<u64>,
@@ -62,8 +66,19 @@ pub struct MessageSession {
 pub struct Publication {
     /// The message.
     pub message: Arrival,
+    /// The same for all copies of the message.
+    pub id: PublicationId,
     /// Whether it is a further copy.
     pub is_copy: bool,
+}
+
+/// Names a message among those that one broker forwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicationId {
+    /// The publisher, as the broker counts them.
+    pub publisher: usize,
+    /// The number of the message at its publisher.
+    pub number: u64,
 }
 
 /// A message without an acknowledgement.
@@ -111,10 +126,12 @@ impl MessageSession {
             sent: VecDeque::new(),
             given_up: Vec::new(),
             next_number: 0,
+            next_ready_number: 0,
             owed: VecDeque::new(),
             is_open: false,
             has_been_open: false,
             arrivals: VecDeque::new(),
+            lost: BTreeSet::new(),
             connection: None,
             aborted: None,
             aborts: false,
@@ -186,23 +203,37 @@ impl MessageSession {
         self.is_open = false;
         self.owed.clear();
         self.given_up.clear();
-        let is_unconfirmed = self.rules.replies.is_empty();
         for sent in &mut self.sent {
             (sent.timeout, sent.is_written) = (Instant::NEVER, false);
-            if is_unconfirmed && !sent.publication.is_copy {
-                let lost = MessageEvent::Unconfirmed { is_delivered: false };
-                self.events.push_back((sent.publication.message.at, lost));
-            }
         }
-        if is_unconfirmed {
-            self.sent.clear();
+        if self.rules.replies.is_empty() {
+            let sent = std::mem::take(&mut self.sent);
+            let own = sent.iter().filter(|sent| !sent.publication.is_copy);
+            own.for_each(|sent| self.lose(&sent.publication));
+        }
+    }
+
+    /// A message that nothing acknowledges ends with its connection. Its first copy that waits for
+    /// the next connection takes its place; without one, the message is lost.
+    fn lose(&mut self, publication: &Publication) {
+        let mut waiting = self.waiting.iter_mut();
+        if let Some(copy) = waiting.find(|copy| copy.is_copy && copy.id == publication.id) {
+            copy.is_copy = false;
+            return;
+        }
+        let lost = MessageEvent::Unconfirmed { is_delivered: false };
+        self.events.push_back((publication.message.at, lost));
+        if self.source.is_none() {
+            self.lost.insert(publication.id);
         }
     }
 
     /// The time of a message that is ready by now and has not been returned before.
     pub fn poll_ready(&mut self, now: Instant) -> Option<Instant> {
         let message = self.source.as_mut()?.next_message_by(now)?;
-        self.push(now, Publication { message, is_copy: false });
+        let id = PublicationId { publisher: 0, number: self.next_ready_number };
+        self.next_ready_number += 1;
+        self.push(now, Publication { message, id, is_copy: false });
         Some(message.at)
     }
 

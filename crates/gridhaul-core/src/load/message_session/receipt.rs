@@ -75,7 +75,10 @@ impl MessageSession {
         if self.rules.forwards {
             self.arrivals.push_back(Publication { is_copy, ..publication });
         }
-        if is_copy {
+        // A message of which an earlier copy was lost arrives with this one.
+        if is_first && self.lost.remove(&publication.id) {
+            self.events.push_back((ready, MessageEvent::LateDelivery));
+        } else if is_copy {
             self.events.push_back((ready, MessageEvent::Duplicate));
             return None;
         }

@@ -20,7 +20,9 @@ fn session_of(keys: &str) -> MessageSession {
     );
     let scenario = Scenario::from_toml(&text, "t.toml").unwrap();
     let flow = &scenario.flow["f"];
+    // Messages are a second apart, and a keep alive has whole seconds: the tests take a tenth.
     let rules = SessionRules::of(&scenario, "f", flow);
+    let rules = rules.map(|rules| SessionRules { keep_alive: rules.keep_alive / 10, ..rules });
     let random = RandomStream::named(1, 0, "f", 0, "load");
     let demand = Demand::of_member(&SharedLoad::from(&flow.load), at(0), random);
     let Demand::Messages(mut session) = demand.acknowledged(rules.as_ref()) else {
@@ -74,9 +76,13 @@ fn written(session: &mut MessageSession, now: u64) -> [Vec<u64>; 2] {
     written
 }
 
+const fn id(number: u64) -> PublicationId {
+    PublicationId { publisher: 0, number }
+}
+
 fn message(number: u64) -> MessageFrame {
     let message = Arrival { at: at(1_000 * number), bytes: 100 };
-    MessageFrame::Message(number, Publication { message, is_copy: false })
+    MessageFrame::Message(number, Publication { message, id: id(number), is_copy: false })
 }
 
 const ACKNOWLEDGEMENT: MessageFrame = MessageFrame::Reply(0, 0);
@@ -219,7 +225,7 @@ fn the_release_of_a_received_message_is_transmitted_again() {
 
 #[test]
 fn a_client_aborts_a_connection_whose_broker_does_not_respond() {
-    let mut session = client("qos = 0, keep_alive = '300 ms'");
+    let mut session = client("qos = 0, keep_alive = '3 s'");
     assert_eq!(frames(&mut session, 0), [(FlowEnd::From, message(0))]);
     assert_eq!(session.next_deadline(), at(300), "nothing was received since CONNACK");
     assert_eq!(frames(&mut session, 300), [(FlowEnd::From, MessageFrame::Probe)]);
@@ -263,7 +269,7 @@ fn subscriber(qos: u8) -> MessageSession {
     session_of(&format!(
         "load.mqtt_subscription = {{ publications = 'p', qos = {qos} }}\n\
          [flow.p]\nfrom = 'a'\nto = 'b'\n\
-         load.mqtt = {{ size = '100 B', every = '1 s', qos = 2, keep_alive = '300 ms' }}"
+         load.mqtt = {{ size = '100 B', every = '1 s', qos = 2, keep_alive = '3 s' }}"
     ))
 }
 
@@ -283,9 +289,11 @@ fn open_subscriber(session: &mut MessageSession, now: u64) -> usize {
     unreachable!("a cycle of senders")
 }
 
+const FIRST: Publication =
+    Publication { message: Arrival { at: Instant::ZERO, bytes: 100 }, id: id(0), is_copy: false };
+
 /// A message that the broker has received twice.
-const COPY: Publication =
-    Publication { message: Arrival { at: Instant::ZERO, bytes: 100 }, is_copy: true };
+const COPY: Publication = Publication { is_copy: true, ..FIRST };
 
 #[test]
 fn a_subscriber_subscribes_on_its_first_connection_only() {
@@ -324,6 +332,45 @@ fn a_copy_that_is_forwarded_is_no_message_of_its_own() {
         assert_eq!(frames(&mut session, 20).len(), 1);
         session.handle_connection(at(30), None);
         assert_eq!(events(&mut session), [], "QoS {qos}: a lost copy is no lost message");
+    }
+}
+
+/// The broker has a message twice (QoS 1) and forwards it without an acknowledgement. The first
+/// copy ends with its connection, before or after the broker has the second one.
+#[test]
+fn a_message_whose_first_copy_is_lost_arrives_with_the_second_one() {
+    let lost = MessageEvent::Unconfirmed { is_delivered: false };
+    let arrived = MessageEvent::Unconfirmed { is_delivered: true };
+    for (waits, expected) in
+        [(false, vec![lost, MessageEvent::LateDelivery]), (true, vec![arrived])]
+    {
+        let mut session = subscriber(0);
+        open_subscriber(&mut session, 0);
+        session.push(at(0), FIRST);
+        assert_eq!(frames(&mut session, 0).len(), 1);
+        if waits {
+            session.push(at(5), COPY);
+        }
+        session.handle_connection(at(10), None);
+        if !waits {
+            // The copy of another publisher's message with the same number is another message.
+            let id = PublicationId { publisher: 1, ..COPY.id };
+            session.push(at(20), Publication { id, ..COPY });
+            session.push(at(20), COPY);
+        }
+        session.handle_connection(at(30), Some(2));
+        let mut delivered = Vec::new();
+        while let Some((sender, frame)) = session.poll_frame(at(30)) {
+            delivered.extend(session.handle_frame(at(30), sender.peer(), frame));
+        }
+        assert_eq!((delivered, session.delivered()), (vec![at(0)], 100), "waits: {waits}");
+        let mut events = events(&mut session);
+        events.retain(|event| *event != MessageEvent::Duplicate);
+        assert_eq!(events, expected, "waits: {waits}");
+        // A third copy is a duplicate.
+        session.push(at(50), COPY);
+        let (_, third) = session.poll_frame(at(50)).unwrap();
+        assert_eq!(session.handle_frame(at(60), FlowEnd::From, third), None);
     }
 }
 

@@ -47,7 +47,7 @@ impl Traffic<'_> {
                 && !arrived.is_empty()
             {
                 for publication in &arrived {
-                    subscriber.application.forward(now, *publication);
+                    subscriber.application.forward(now, index, *publication);
                 }
                 self.schedule(subscription.member);
             }
