@@ -110,8 +110,8 @@ pub use sleep::SleepBudget;
 pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};
 pub use sysctl::{
-    TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, read_sysctl, set_sysctl,
-    set_tcp_buffer_limits,
+    TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, limit_receive_windows,
+    read_sysctl, set_sysctl, set_tcp_buffer_limits,
 };
 pub use system_time::SystemTime;
 pub use tcp_info::TcpInfo;

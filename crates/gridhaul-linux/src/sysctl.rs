@@ -4,6 +4,12 @@ use std::path::Path;
 
 use crate::Error;
 
+/// Least, initial and largest size of the send buffers of TCP, in bytes.
+const SEND_BUFFERS: &str = "4096 65536 67108864";
+
+/// Initial size of the receive buffers of TCP in bytes, as in a new namespace.
+const RECEIVE_BUFFER: u32 = 131_072;
+
 /// TCP parameters that Linux has once for all connections of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSysctls {
@@ -39,15 +45,32 @@ impl TcpSysctls {
     }
 }
 
-/// Limits the buffers of TCP sockets in the network namespace of the calling thread. Send buffers
-/// grow up to 64 MiB. The limit of receive buffers decides in which steps a window can be announced
-/// (RFC 7323, section 2.2), so it is no larger than the largest receive window requires.
+/// Limits the buffers of TCP sockets that [limit their windows
+/// themselves](crate::TcpSocketConfig::clamp_window), in the network namespace of the calling
+/// thread. Send buffers grow up to 64 MiB. The limit of receive buffers decides in which steps a
+/// window can be announced (RFC 7323, section 2.2), so it is no larger than the largest receive
+/// window requires.
 ///
 /// # Errors
 /// The kernel rejects a value.
 pub fn set_tcp_buffer_limits(receive_window: u32) -> Result<(), Error> {
-    set_sysctl("ipv4/tcp_wmem", "4096 65536 67108864")?;
-    set_sysctl("ipv4/tcp_rmem", &format!("4096 131072 {}", receive_window.max(131_072)))
+    set_sysctl("ipv4/tcp_wmem", SEND_BUFFERS)?;
+    let largest = receive_window.max(RECEIVE_BUFFER);
+    set_sysctl("ipv4/tcp_rmem", &format!("4096 {RECEIVE_BUFFER} {largest}"))
+}
+
+/// Limits the receive windows of the TCP sockets of other programs, in the network namespace of the
+/// calling thread, by their buffers: Linux announces about half of a buffer. The window of a route
+/// has no lasting effect, since the kernel replaces it when it learns how much memory a segment
+/// uses (`tcp_measure_rcv_mss`). Send buffers grow up to 64 MiB.
+///
+/// # Errors
+/// The kernel rejects a value.
+pub fn limit_receive_windows(receive_window: u32) -> Result<(), Error> {
+    set_sysctl("ipv4/tcp_wmem", SEND_BUFFERS)?;
+    let largest = receive_window.saturating_mul(2);
+    let [least, initial] = [4_096, RECEIVE_BUFFER].map(|size| largest.min(size));
+    set_sysctl("ipv4/tcp_rmem", &format!("{least} {initial} {largest}"))
 }
 
 /// Lets the network namespace of the calling thread forward packets, over asymmetric paths as well:

@@ -40,6 +40,8 @@ pub(crate) struct NetworkPlan {
     shapers: Vec<(usize, Htb)>,
     /// The flow whose frames the links carry; `None` if the links carry IP packets.
     frames: Option<usize>,
+    /// Whether other programs than those of a run use the network.
+    pub is_for_programs: bool,
 }
 
 impl NetworkPlan {
@@ -99,6 +101,7 @@ impl NetworkPlan {
             arrivals,
             shapers,
             frames,
+            is_for_programs: false,
         })
     }
 
@@ -144,6 +147,7 @@ impl NetworkPlan {
         scenario: &Scenario,
         control: impl Fn(&StackParams) -> Option<&'c str>,
     ) {
+        self.is_for_programs = true;
         for (name, flow) in scenario.flow.keys().zip(&mut self.flows) {
             if flow.transport == Transport::Datagram {
                 flow.paths[1] = scenario.reverse_path(name).unwrap_or_default();

@@ -6,9 +6,10 @@ use super::plan::NetworkPlan;
 use crate::error::EmulationError;
 use crate::socket_config::tcp_sysctls;
 use gridhaul_linux::{
-    Namespace, Tun, disable_ipv6_autoconfiguration, enable_forwarding, run_batch, set_sysctl,
-    set_tcp_buffer_limits,
+    Namespace, Tun, disable_ipv6_autoconfiguration, enable_forwarding, limit_receive_windows,
+    run_batch, set_sysctl, set_tcp_buffer_limits,
 };
+use gridhaul_scenario::scenario::Transport;
 
 /// The namespaces and devices of a run. Dropping this value removes them.
 #[derive(Debug)]
@@ -68,11 +69,28 @@ fn configure(plan: &NetworkPlan, node: usize) -> Result<(), EmulationError> {
     disable_ipv6_autoconfiguration()?;
     // A connection must not use cached metrics of another one.
     set_sysctl("ipv4/tcp_no_metrics_save", "1")?;
-    let stacks = plan.flows.iter().flat_map(|flow| &flow.stacks);
-    set_tcp_buffer_limits(stacks.map(|stack| stack.receive_window).max().unwrap_or_default())?;
+    limit_buffers(plan, node)?;
     let mut ends = plan.flows.iter().flat_map(|flow| flow.ends.iter().zip(&flow.stacks));
     if let Some((_, stack)) = ends.find(|(end, _)| **end == node) {
         tcp_sysctls(stack).apply()?;
     }
     Ok(())
+}
+
+/// Limits the buffers of the sockets of a run, or the windows of other programs at this node.
+fn limit_buffers(plan: &NetworkPlan, node: usize) -> Result<(), EmulationError> {
+    if plan.is_for_programs {
+        let at_node = plan.flows.iter().flat_map(|flow| {
+            let is_tcp = flow.transport == Transport::Tcp;
+            let ends = flow.ends.iter().zip(&flow.stacks).filter(|(end, _)| **end == node);
+            ends.map(move |(_, stack)| (is_tcp, stack.receive_window))
+        });
+        // The stack of a flow of datagrams counts if no other flow ends here.
+        if let Some((_, window)) = at_node.max() {
+            return Ok(limit_receive_windows(window)?);
+        }
+    }
+    let stacks = plan.flows.iter().flat_map(|flow| &flow.stacks);
+    let largest = stacks.map(|stack| stack.receive_window).max().unwrap_or_default();
+    Ok(set_tcp_buffer_limits(largest)?)
 }

@@ -7,7 +7,7 @@ use std::mem;
 use anyhow::{Context, bail};
 use gridhaul_data::trace::load_scenario;
 use gridhaul_scenario::scenario::{Flow, Scenario, Stack};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::{Duration, Instant, WindowSize};
 
 use crate::measurement::{
     EmulatedNetwork, Measurement, NetworkSource, Place, ScenarioNetwork, SubscriberEnd,
@@ -167,6 +167,23 @@ impl EmulatedFlow {
             scenario.stack.insert(name, to);
         }
         scenario.stack.insert(STACK.to_owned(), from);
+        if window.is_some() {
+            self.limit_other_windows(window);
+        }
+    }
+
+    /// Limits the windows of the other flows, whose loads have no effect: the kernel has one limit
+    /// for all connections of a node.
+    fn limit_other_windows(&mut self, receive_window: Option<WindowSize>) {
+        let scenario = &mut self.scenario;
+        let other = format!("{STACK}-other");
+        for flow in scenario.flow.values_mut().filter(|flow| flow.stack.is_none()) {
+            flow.stack = Some(other.clone());
+        }
+        scenario.stack.insert(other, Stack::default());
+        for stack in scenario.stack.values_mut() {
+            stack.receive_window = receive_window;
+        }
     }
 }
 

@@ -367,8 +367,32 @@ fn the_result_has_the_settings_of_tcp_of_the_network() {
     let emulated = summary(desk.path(), &format!("{arguments} --scenario small.toml"));
     let settings = &emulated["settings"];
     assert_eq!(settings["congestion_control"], "reno", "{settings}");
-    assert_eq!(settings["tcp_rmem"], "4096 131072 500000", "{settings}");
+    // Linux announces about half of a buffer.
+    assert_eq!(settings["tcp_rmem"], "4096 131072 1000000", "{settings}");
     let here = summary(desk.path(), arguments);
     let kernel = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
     assert_eq!(here["settings"]["congestion_control"], kernel.trim());
+}
+
+/// 16 kB in a round-trip time of 0.1 s are 160 kB/s, and 400 kB/s are offered: after half a second,
+/// messages are late by more than 0.5 s. The other flow has a larger window.
+#[test]
+fn a_small_receive_window_limits_the_rate() {
+    let desk = tempfile::tempdir().unwrap();
+    let text = "title = \"long path\"\nduration = \"1 min\"\n[node]\na = {}\nb = \
+        {}\n[link.wire]\nfrom = \"a\"\nto = \"b\"\n\
+        both = { rate = \"10 Mbit/s\", delay = \"50 ms\" }\n\
+        [flow.test]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n\
+        [flow.other]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n";
+    std::fs::write(desk.path().join("long.toml"), text).unwrap();
+    let arguments = "latency zeromq --scenario long.toml --flow test --rate 400 --bytes 1000 \
+        --messages 200 --warm-up 0 --no-floor -q --json --receive-window";
+    let largest = |window: &str, buffers: &str| {
+        let summary = summary(desk.path(), &format!("{arguments} {window}"));
+        assert_eq!(summary["settings"]["tcp_rmem"], buffers, "{summary}");
+        summary["latency_from_schedule"]["max_s"].as_f64().unwrap()
+    };
+    let [small, large] =
+        [largest("16kB", "4096 32000 32000"), largest("256kB", "4096 131072 512000")];
+    assert!(small > large + 0.25, "{small} s with 16 kB, {large} s with 256 kB");
 }
