@@ -7,10 +7,10 @@ use gridhaul_protocols::overhead::mqtt::Publish;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Carriage, PathLatencies, Request, SimulatedBroker, predict};
-use crate::measurement::{Measurement, ProtocolUnderTest, SubscriberEnd};
+use crate::measurement::{CrossTrafficSettings, Measurement, ProtocolUnderTest, SubscriberEnd};
 use crate::method::Stage;
 use crate::place::LocalNetwork;
-use crate::protocol::client_name;
+use crate::protocol::{CrossTraffic, client_name};
 use crate::transfer::{Outcome, Plan};
 
 /// A measured path and its prediction.
@@ -34,6 +34,7 @@ impl Prediction {
     pub(crate) fn new(
         measurement: &Measurement,
         network: &LocalNetwork,
+        cross_traffic: &CrossTrafficSettings,
         plan: &Plan,
         outcome: &Outcome,
         measured: PathLatencies,
@@ -61,6 +62,7 @@ impl Prediction {
             is_at_subscriber: connection
                 .is_some_and(|connection| connection.subscriber == SubscriberEnd::To),
         });
+        let cross_traffic = CrossTraffic::requested(cross_traffic);
         let request = Request {
             scenario: &flow.scenario,
             flow: &flow.name,
@@ -69,6 +71,7 @@ impl Prediction {
             horizon: plan.horizon,
             carriage,
             broker,
+            cross_traffic: &cross_traffic,
         };
         let predicted = predict(&request)?;
         Ok(Self { measured, predicted, service: broker.map(|broker| broker.service), basis })

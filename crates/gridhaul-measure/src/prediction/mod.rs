@@ -5,6 +5,7 @@
 //! nothing of programs: what it predicts is the share of network and TCP.
 
 mod compared;
+mod cross_traffic;
 mod messages;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,13 +21,14 @@ use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
 use crate::method::{Distribution, Message, Phase, Schedule};
+use crate::protocol::CrossTraffic;
 use messages::{delays, write_trace};
 
 pub use compared::Prediction;
 
-/// Most messages of a prediction: the simulator records the delays of a million messages, those of
-/// both legs together.
-const MESSAGES_MAX: u64 = 400_000;
+/// Most messages of all flows of a prediction, of both legs together: the simulator records the
+/// delays of a million messages. The rest is for those after the last message of the schedule.
+const RECORDED_MAX: f64 = 800_000.0;
 
 /// Names of the flows in the simulated scenario.
 const TO_BROKER: &str = "to_broker";
@@ -49,6 +51,8 @@ pub struct Request<'a> {
     pub carriage: Carriage,
     /// The broker; `None` for messages without one.
     pub broker: Option<SimulatedBroker>,
+    /// Packets of other applications on the path.
+    pub cross_traffic: &'a [CrossTraffic],
 }
 
 /// How messages are carried, with their bytes above the transport protocol.
@@ -123,7 +127,7 @@ pub enum PredictionError {
 pub fn predict(request: &Request<'_>) -> Result<PathLatencies, PredictionError> {
     let failed = |source| PredictionError::Trace { path: "a temporary folder".into(), source };
     let folder = tempfile::tempdir().map_err(failed)?;
-    let total = request.schedule.total().min(MESSAGES_MAX);
+    let total = request.messages();
     let intended = |index: usize| request.schedule.intended(index as u64);
     let sent: Vec<_> = (0..total as usize).map(|index| (intended(index), index)).collect();
     let (bytes, _) = request.bytes();
@@ -181,7 +185,7 @@ fn latencies(
 ) -> PathLatencies {
     let mut latencies = PathLatencies::default();
     let schedule = request.schedule;
-    for index in schedule.warm_up_messages()..schedule.total().min(MESSAGES_MAX) {
+    for index in schedule.warm_up_messages()..request.messages() {
         let (broker, subscriber) = arrivals(index as usize);
         latencies.record(schedule.intended(index), broker, subscriber);
     }
@@ -197,12 +201,21 @@ impl Request<'_> {
         }
     }
 
-    /// The network without flows, for a run that records the delay of each message.
+    /// Number of the first messages of the schedule that are simulated.
+    fn messages(&self) -> u64 {
+        let cross: f64 =
+            self.cross_traffic.iter().map(|load| 1.0 / load.every().as_secs_f64()).sum();
+        // Both legs, and the packets of other applications between two messages.
+        let each = 2.0 + cross / self.schedule.rate();
+        self.schedule.total().min((RECORDED_MAX / each) as u64)
+    }
+
+    /// The network with its cross traffic, for a run that records the delay of each message.
     fn network(&self, folder: &Path) -> Scenario {
         let stack = |nodelay: bool| Stack { nagle: Some(!nodelay), ..Stack::default() };
         let (_, client) = self.bytes();
         let broker = self.broker.map_or(client, |broker| broker.nodelay);
-        let last = self.schedule.intended(self.schedule.total().min(MESSAGES_MAX));
+        let last = self.schedule.intended(self.messages());
         // Series over time have few samples: only the delays of the messages are needed.
         let duration = self.start + last.since(Instant::ZERO) + self.horizon;
         Scenario {
@@ -218,7 +231,7 @@ impl Request<'_> {
                     .map(|(name, stack)| (name.to_owned(), stack))
                     .into(),
             },
-            flow: [].into(),
+            flow: self.cross_flows().collect(),
             sweep: Vec::new(),
             plan: None,
             ..self.scenario.clone()
@@ -226,22 +239,26 @@ impl Request<'_> {
     }
 
     fn first_leg(&self) -> Flow {
-        self.messages(self.scenario.flow[self.flow].clone(), TO_BROKER, ["client", "broker"])
+        self.leg(self.scenario.flow[self.flow].clone(), TO_BROKER, ["client", "broker"])
     }
 
     fn second_leg(&self) -> Flow {
+        self.leg(self.reversed(), FROM_BROKER, ["broker", "client"])
+    }
+
+    /// The flow with both ends exchanged.
+    fn reversed(&self) -> Flow {
         let flow = self.scenario.flow[self.flow].clone();
-        let reversed = Flow {
+        Flow {
             from: flow.to.clone(),
             to: flow.from.clone(),
             route: flow.reverse_route.clone(),
             reverse_route: flow.route.clone(),
             ..flow
-        };
-        self.messages(reversed, FROM_BROKER, ["broker", "client"])
+        }
     }
 
-    fn messages(&self, flow: Flow, name: &str, stacks: [&str; 2]) -> Flow {
+    fn leg(&self, flow: Flow, name: &str, stacks: [&str; 2]) -> Flow {
         let (transport, stacks) = match self.carriage {
             Carriage::Datagram { .. } => (Transport::Datagram, [None, None]),
             Carriage::Tcp { .. } => (Transport::Tcp, stacks.map(|name| Some(name.to_owned()))),
@@ -290,7 +307,10 @@ impl Request<'_> {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_scenario::units::BitRate;
+
     use super::*;
+    use crate::protocol::Direction;
 
     fn scenario(forward: &str, reverse: &str) -> Scenario {
         let text = format!(
@@ -312,6 +332,7 @@ mod tests {
             horizon: Duration::from_secs(2),
             carriage,
             broker: None,
+            cross_traffic: &[],
         }
     }
 
@@ -354,6 +375,23 @@ mod tests {
             predict(&Request { broker: Some(at_subscriber), ..request(&scenario, carriage) })
                 .unwrap();
         assert!(is_near(median(&path.whole), 22.2), "{}", median(&path.whole));
+    }
+
+    /// Datagrams of 1000 B with headers take 1 ms: at 90 % of the rate, a message waits for several
+    /// ms (M/D/1), and not at all in the other direction.
+    #[test]
+    fn messages_wait_for_the_cross_traffic_of_their_direction() {
+        let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
+        let medians = [Direction::Forward, Direction::Reverse].map(|direction| {
+            let rate = BitRate::from_bits_per_sec(7_200_000);
+            let load = CrossTraffic { direction, rate, packet: 1_000 };
+            let request = request(&scenario, Carriage::Datagram { bytes: 172 });
+            let path = predict(&Request { cross_traffic: &[load], ..request }).unwrap();
+            assert_eq!((path.whole.count(), path.lost), (300, 0));
+            median(&path.whole)
+        });
+        assert!((21.2..60.0).contains(&medians[0]), "{medians:?}");
+        assert!(is_near(medians[1], 20.2), "{medians:?}");
     }
 
     /// Nagle's algorithm holds a message until the acknowledgement of the one before, 40 ms later.

@@ -104,6 +104,16 @@ impl CrossTraffic {
         directions.into_iter().filter_map(load).collect()
     }
 
+    /// Mean time between two packets.
+    pub(crate) fn every(&self) -> Duration {
+        Duration::from_secs_f64(8.0 * self.packet as f64 / self.rate.as_bits_per_sec() as f64)
+    }
+
+    /// Bytes of a datagram without its headers.
+    pub(crate) fn datagram_bytes(&self, is_ipv6: bool) -> usize {
+        self.packet.saturating_sub(if is_ipv6 { UDP_IPV6 } else { UDP_IPV4 })
+    }
+
     /// Runs `work` during these loads, and returns its result and what became of the packets.
     ///
     /// # Errors
@@ -162,8 +172,7 @@ impl CrossTraffic {
     #[expect(clippy::disallowed_methods, reason = "a load in real time")]
     fn send(&self, sender: &Sender, clock: Clock, stop: &AtomicBool) -> (u64, Duration) {
         let packet = self.contents(sender);
-        let mean =
-            Duration::from_secs_f64(8.0 * self.packet as f64 / self.rate.as_bits_per_sec() as f64);
+        let mean = self.every();
         let purpose = self.direction.to_string();
         let mut random = RandomStream::named(SEED, 0, "cross_traffic", 0, &purpose);
         // A thread that wakes late would send packets in clumps.
@@ -191,10 +200,7 @@ impl CrossTraffic {
     /// A packet without the headers that the kernel adds.
     fn contents(&self, sender: &Sender) -> Vec<u8> {
         match sender {
-            Sender::Datagrams(sender) => {
-                let headers = if sender.is_ipv6() { UDP_IPV6 } else { UDP_IPV4 };
-                vec![0x55; self.packet.saturating_sub(headers)]
-            }
+            Sender::Datagrams(sender) => vec![0x55; self.datagram_bytes(sender.is_ipv6())],
             Sender::Frames(_) => {
                 let mut frame = [DESTINATION, SOURCE].concat();
                 frame.extend(EXPERIMENTAL.to_be_bytes());

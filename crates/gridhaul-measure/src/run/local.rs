@@ -60,8 +60,14 @@ pub(super) fn execute(request: &RunRequest<'_>, observer: &dyn Observer) -> anyh
     };
     let (mut run, measured) = network.enter(carrier(&measurement.protocol), prepare, work)?;
     if record.capture == Capture::Prediction && !is_stopped() {
-        let prediction = Prediction::new(measurement, &network, &run.plan, &run.outcome, measured)?;
-        run.prediction = Some(prediction);
+        let (loads, plan, outcome) = (request.cross_traffic, &run.plan, &run.outcome);
+        match Prediction::new(measurement, &network, loads, plan, outcome, measured) {
+            Ok(prediction) => run.prediction = Some(prediction),
+            // What was measured remains.
+            Err(error) => {
+                run.outcome.fault.get_or_insert(format!("{error:#}"));
+            }
+        }
     }
     run.floor = floor;
     run.outages = network.outages(run.outcome.start);
