@@ -188,6 +188,15 @@ impl ProtocolUnderTest {
         })
     }
 
+    /// Whether the connections to the broker use TLS.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        match self.requested_broker() {
+            Some(RequestedBroker::Started(_, settings)) => settings.tls,
+            Some(RequestedBroker::Given(broker)) => broker.url.requests_tls(),
+            None => false,
+        }
+    }
+
     /// The running broker that is given, for changes.
     pub(crate) const fn given_broker_mut(&mut self) -> Option<&mut GivenBroker> {
         let source = match self {

@@ -47,13 +47,12 @@ impl Report {
             let recovery = outage::recovery(run, &outage.disturbance);
             let document = outage::document(run, &outage.disturbance, recovery.as_ref());
             let mut tables = vec![outage::table(run, &outage.disturbance, recovery.as_ref())];
-            tables.extend(path::table(run));
+            tables.extend(additional(run));
             return Ok(Self::with_notes(experiment, run, tables, "outage", document));
         }
         let verdicts = Verdicts::new(run, experiment.class())?;
         let mut tables = vec![table(experiment, run)];
-        tables.extend(run.prediction.as_ref().map(prediction::table));
-        tables.extend(path::table(run));
+        tables.extend(additional(run));
         tables.push(verdicts.table());
         let mut report = Self::with_notes(experiment, run, tables, "classes", verdicts.json());
         let is_complete = run.outcome.fault.is_none() && !run.interrupted;
@@ -63,7 +62,9 @@ impl Report {
 
     /// The report of one of several runs.
     pub(crate) fn of_repetition(experiment: &Experiment, run: &Run, verdicts: &Verdicts) -> Self {
-        let tables = vec![table(experiment, run), verdicts.table()];
+        let mut tables = vec![table(experiment, run)];
+        tables.extend(additional(run));
+        tables.push(verdicts.table());
         Self::with_notes(experiment, run, tables, "classes", verdicts.json())
     }
 
@@ -112,6 +113,11 @@ impl Report {
         let meta = format!("gridhaul {}, measure {}", env!("CARGO_PKG_VERSION"), experiment.name());
         write(&folder.join("report.html"), &page(&title(run), &meta, &sections))
     }
+}
+
+/// The tables of additional quantities: prediction, and path of the messages.
+fn additional(run: &Run) -> impl Iterator<Item = TextTable> {
+    run.prediction.as_ref().map(prediction::table).into_iter().chain(path::table(run))
 }
 
 /// The table of one run.

@@ -59,6 +59,10 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency udp --congestion-control reno", "it is an option of mqtt, mqtt5, amqp-0-9-1"),
         ("run missing.toml", "missing.toml"),
         ("latency sv --system ethernet --predict", "choose udp, mqtt"),
+        ("latency mqtt --system ethernet --predict --tls", "a broker without TLS"),
+        ("latency mqtt --system ethernet --predict --broker mqtts://127.0.0.1:1 --ca x", "TLS"),
+        ("outage mqtt --system ethernet --predict --of broker", "`broker` is not simulated"),
+        ("outage udp --system ethernet --predict --of observed", "`observed` is not simulated"),
         (
             "latency udp --cross-traffic 1Mbit/s --no-floor",
             "cross traffic needs an emulated network",

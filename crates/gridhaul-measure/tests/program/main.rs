@@ -344,6 +344,25 @@ fn help_texts() {
 }
 
 #[test]
+fn outages_and_repetitions_have_predictions_as_well() {
+    let desk = tempfile::tempdir().unwrap();
+    let title = "Prediction compared with measurement";
+    for arguments in [
+        "outage udp --start 1s --length 200ms --rate 100 --messages 150",
+        "latency udp --rate 200 --messages 100 --repetitions 2",
+    ] {
+        let network = "--system ethernet --predict --no-floor --out results";
+        let done = run(desk.path(), &format!("{arguments} {network}"));
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let page = ["results/report.html", "results/run-1/report.html"];
+        let pages = page.map(|page| fs::read_to_string(desk.path().join(page)).unwrap_or_default());
+        assert!(text.contains(title) || pages[1].contains(title), "{arguments}: {text}");
+        fs::remove_dir_all(desk.path().join("results")).unwrap();
+    }
+}
+
+#[test]
 fn a_polling_receiver_loses_nothing_and_the_result_says_that_it_polls() {
     let desk = tempfile::tempdir().unwrap();
     let arguments = "latency udp --rate 1000 --messages 200 --busy-poll --no-floor -q --json";

@@ -99,6 +99,18 @@ fn check_record(measurement: &Measurement, key: &str, record: &Record, found: &m
                 "messages of this protocol cannot be simulated",
                 "choose udp, mqtt, mqtt5, amqp-0-9-1, zeromq, zeromq-pub-sub, nanomsg or c37.118",
             );
+        } else if protocol.is_encrypted() {
+            found.add(
+                key,
+                "encrypted messages cannot be simulated, and captures do not recognise them",
+                "choose a broker without TLS, or leave the prediction out",
+            );
+        } else if let Experiment::Outage(run) = &measurement.experiment
+            && !matches!(run.disturbance, Disturbance::Links(_))
+        {
+            let message =
+                format!("an outage of kind `{}` is not simulated", run.disturbance.name());
+            found.add(key, message, "choose an outage of the links, or leave the prediction out");
         }
     }
 }
