@@ -50,9 +50,10 @@ pub struct Mqtt {
     /// the sender. The same number applies to the broker and its subscribers.
     #[serde(default = "default_in_flight")]
     pub in_flight: u32,
-    /// Time without a packet of either side after which a client sends PINGREQ. If no PINGRESP or
-    /// CONNACK arrives within the same time, the client aborts the connection (RST) and connects
-    /// again after a pause (`reconnect`). `"0 s"`: never; only TCP ends connections.
+    /// Time without a packet of either side after which a client sends PINGREQ, in whole seconds.
+    /// If no PINGRESP or CONNACK arrives within the same time, the client aborts the connection
+    /// (RST) and connects again after a pause (`reconnect`). `"0 s"`: never; only TCP ends
+    /// connections.
     #[serde(default = "default_keep_alive")]
     pub keep_alive: Duration,
 }

@@ -8,6 +8,9 @@ use crate::units::{Bytes, Duration};
 /// (section 3.1.2.10).
 const NUMBER_MAX: u64 = 65_535;
 
+/// The unit of the keep alive (section 3.1.2.10).
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Largest message: the remaining length of a packet is at most 268,435,455 B (section 2.2.3), of
 /// which the longest topic name, its length, a packet identifier and the properties are a part.
 const PACKET_MAX: Bytes = Bytes::new(268_435_455 - NUMBER_MAX - 5);
@@ -45,6 +48,13 @@ impl Report<'_> {
                 format!("{key}.keep_alive"),
                 format!("a CONNECT packet has at most {NUMBER_MAX} s"),
                 "write \"60 s\", or leave it out",
+            );
+        }
+        if !load.keep_alive.as_nanos().is_multiple_of(SECOND.as_nanos()) {
+            self.refuse(
+                format!("{key}.keep_alive"),
+                "a CONNECT packet has whole seconds (MQTT 3.1.1, section 3.1.2.10)",
+                "write \"1 s\", or \"0 s\" for none",
             );
         }
     }

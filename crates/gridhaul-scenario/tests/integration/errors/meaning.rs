@@ -188,6 +188,11 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
          topic = \"0 B\", in_flight = 0, keep_alive = \"70000 s\" }",
     ),
     (
+        "publications with a keep alive below a second",
+        "load = \"bulk\"",
+        "load.mqtt = { size = \"1 B\", every = \"1 s\", keep_alive = \"500 ms\" }",
+    ),
+    (
         "a subscription of a flow that does not publish",
         "load = \"bulk\"",
         "count = 2\nload.mqtt_subscription = { publications = \"read\", qos = 3 }",
