@@ -41,6 +41,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     make_labels_unique(&mut compared);
     let answers: Vec<_> = compared.iter().map(|one| (one.label.clone(), &one.answer)).collect();
     let comparison = compare(&answers, &args.print.only)?;
+    let without_rows = comparison.without_rows();
+    if let Some(reason) = &without_rows {
+        say(format_args!("warning: nothing is compared: {reason}"));
+    }
     let text = json(&comparison)?;
     if args.print.csv(&answers)? {
         // With CSV on standard output, the comparison is only written to the folder.
@@ -56,6 +60,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         say(format_args!("report: {folder}"));
     }
     match comparison.differences() {
+        0 if args.must_agree && without_rows.is_some() => {
+            Err(CommandError::Check("no metric is compared".into()))
+        }
         0 => Ok(()),
         _ if !args.must_agree => Ok(()),
         1 => Err(CommandError::Check("1 metric differs significantly".into())),

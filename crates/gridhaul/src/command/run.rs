@@ -91,11 +91,11 @@ impl Job<'_> {
         answers.iter_mut().for_each(|answer| answer.remove_unrecorded(&scenario.record));
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
-        let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;
+        let comparison = comparison(&labelled, &[]);
         let results = Results { scenario, answers: &labelled, svg: output.svg };
         let (printed, written) = both(
             engine.threads,
-            || self.printed(&labelled, output.common.json),
+            || self.printed(&labelled, comparison.as_ref(), output.common.json),
             || results.write(destination, comparison.as_ref(), tables, engine.threads),
         );
         let written = written?;
@@ -114,10 +114,12 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The answers as text, in the format that the options select; `None` for CSV.
+    /// The answers as text, in the format that the options select; `None` for CSV. `compared` is
+    /// the comparison of the headline metrics.
     fn printed(
         &self,
         answers: &[(String, &Answer)],
+        compared: Option<&Comparison>,
         as_json: bool,
     ) -> Result<Option<String>, CommandError> {
         let options = &self.args.print;
@@ -130,10 +132,18 @@ impl Job<'_> {
             (true, answers) => json(&answers)?,
             (false, [answer]) => texts(&tables(answer, &options.only)),
             (false, many) => {
-                let comparison = compare(answers, &options.only)?;
+                let selected =
+                    (!options.only.is_empty()).then(|| comparison(answers, &options.only));
+                let compared = selected.as_ref().map_or(compared, Option::as_ref);
                 let many = many.iter().any(|answer| answer.points.len() > POINTS_WITH_LINKS);
-                let mut tables =
-                    if many { vec![comparison.overview()] } else { comparison.tables() };
+                let mut tables = match compared {
+                    Some(comparison) if many => vec![comparison.overview()],
+                    Some(comparison) => comparison.tables(),
+                    None if options.only.is_empty() => {
+                        gridhaul_report::tables(answers, Detail::Headline)
+                    }
+                    None => gridhaul_report::tables_of(answers, &options.only),
+                };
                 tables.extend(gridhaul_report::deadline_checks(answers));
                 texts(&tables)
             }
@@ -168,6 +178,23 @@ impl Job<'_> {
         let default = || default_folder(&self.args.file, self.suffix);
         self.args.output.out.clone().unwrap_or_else(default)
     }
+}
+
+/// The comparison of the answers of several backends. Answers that have nothing in common are kept
+/// without a comparison, with a warning.
+fn comparison(answers: &[(String, &Answer)], only: &[Metric]) -> Option<Comparison> {
+    if answers.len() < 2 {
+        return None;
+    }
+    let reason = match compare(answers, only) {
+        Ok(comparison) => match comparison.without_rows() {
+            None => return Some(comparison),
+            Some(reason) => reason,
+        },
+        Err(error) => error.to_string(),
+    };
+    say(format_args!("warning: the answers are not compared: {reason}"));
+    None
 }
 
 /// Largest number of sweep points for which the links are printed as well.

@@ -23,7 +23,8 @@ pub struct Comparison {
     pub labels: Vec<String>,
     /// One entry for each compared metric, row and point.
     pub rows: Vec<ComparedMetric>,
-    /// Points or rows that are not compared because an answer lacks them, as sentences.
+    /// Points or rows that are not compared because an answer lacks them, as sentences, and
+    /// whether the answers have no metric in common.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
 }
@@ -128,7 +129,8 @@ fn is_shown(first: &MetricValue, others: &[OtherAnswer]) -> bool {
 /// `only` selects metrics; if it is empty, the headline metrics are compared.
 ///
 /// # Errors
-/// No answer, or answers without a common point, row and metric.
+/// No answer, or answers without a common point. Without a common metric, the comparison has no
+/// rows.
 pub fn compare(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Comparison, Error> {
     Comparison::of(answers, only)
 }
@@ -143,7 +145,7 @@ impl Comparison {
         let alone = answers.iter().all(|(_, answer)| answer.points.len() == 1);
         let by_default = compared_by_default();
         let metrics = if only.is_empty() { &by_default[..] } else { only };
-        let not_compared = common::missing(first, others);
+        let mut not_compared = common::missing(first, others);
         let others: Vec<(&'answers Answer, PointIndex<'answers>)> =
             others.iter().map(|(_, answer)| (*answer, PointIndex::new(answer))).collect();
         if !alone && !common::has_common_point(first.1, &others) {
@@ -168,8 +170,7 @@ impl Comparison {
             }
         }
         if rows.is_empty() {
-            let labels = labels.join(" and ");
-            return Err(Error::Input(anyhow!("{labels} have no metric in common")));
+            not_compared.push(format!("{} have no metric in common", labels.join(" and ")));
         }
         Ok(Self { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows, not_compared })
     }
@@ -213,6 +214,12 @@ impl Comparison {
             last.note = self.note();
         }
         tables
+    }
+
+    /// The reasons for which nothing is compared; `None` if something is.
+    #[must_use]
+    pub fn without_rows(&self) -> Option<String> {
+        self.rows.is_empty().then(|| self.not_compared.join("; "))
     }
 
     /// Number of metrics that differ significantly or, without a confidence interval, by more than

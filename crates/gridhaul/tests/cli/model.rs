@@ -64,6 +64,32 @@ fn a_sweep_is_one_table_and_compare_takes_one_scenario() {
     assert!(done.code == Some(2) && done.err.contains("twice"), "{done:?}");
 }
 
+/// Transfers that overlap: their completion time is no result of the model.
+#[test]
+fn answers_without_a_common_metric_are_kept() {
+    let transfers = LINE
+        .replace("load = \"bulk\"", "count = 20\nload.transfer.size = \"5 kB\"")
+        .replace("receive_window = \"4 segments\"", "");
+    let desk = Desk::new().file("pair.toml", transfers);
+    let done = desk.run("run pair.toml --on sim,model --only completion_time_s");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("sim and model have no metric in common"), "{}", done.err);
+    assert!(done.out.contains("completion time"), "{}", done.out);
+    let names = desk.names("results/pair");
+    for name in ["answer.json", "answer-model.json"] {
+        assert!(names.iter().any(|own| own == name), "{names:?}");
+    }
+    let done = desk.run("run pair.toml --on sim,model --json --out json -q");
+    let answers: Vec<Answer> = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((done.code, answers.len()), (Some(0), 2), "{}", done.err);
+    let compare = "compare results/pair/answer.json results/pair/answer-model.json -q \
+                   --only completion_time_s";
+    let done = desk.run(compare);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("nothing is compared"), "{}", done.err);
+    assert_eq!(desk.run(&format!("{compare} --force --must-agree")).code, Some(1));
+}
+
 #[test]
 fn unsupported_keys_are_rejected_before_the_run() {
     let desk = Desk::new().file("line.toml", LINE.replace("\"reno\"", "\"bbr\""));
