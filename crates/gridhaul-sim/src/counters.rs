@@ -8,6 +8,7 @@ use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::duplicates::Duplicates;
+use crate::flow::Flow;
 use crate::handshakes::Handshakes;
 use crate::loss_cause::LossCauses;
 use crate::managed_flow::RowConnections;
@@ -89,6 +90,19 @@ impl RunCounters {
             members: MemberCounters::default(),
             outage_ends: OutageEnds::default(),
             measured,
+        }
+    }
+
+    /// Counts the handshakes that have failed at the end of the run.
+    pub(crate) fn finish_handshakes(&mut self, flows: &[Flow]) {
+        self.handshakes.finish(flows);
+        if self.connections.iter().all(Option::is_none) {
+            return;
+        }
+        for flow in flows.iter().filter(|flow| flow.has_failed_to_open()) {
+            if let Some(connections) = &mut self.connections[flow.row as usize] {
+                connections.counters.tcp.on_failed();
+            }
         }
     }
 

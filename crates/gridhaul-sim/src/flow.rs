@@ -166,15 +166,13 @@ impl Flow {
     }
 
     /// Whether the connection was refused, or its SYN retransmitted without a response. A first SYN
-    /// that is still in flight is no failure.
+    /// that is still in flight is no failure. Of successive connections, that of an attempt in
+    /// progress counts.
     pub(crate) fn has_failed_to_open(&self) -> bool {
-        let Ends::Tcp([client, _]) = &self.ends else { return false };
-        match client.state() {
-            State::Closed => client.receiver().next() == 0,
-            State::SynSent => {
-                client.sender().map(Sender::stats).is_some_and(|stats| stats.timeouts > 0)
-            }
-            _ => false,
+        match &self.ends {
+            Ends::Tcp([client, _]) => has_failed_to_open(client),
+            Ends::Managed(managed) => managed.opening().is_some_and(has_failed_to_open),
+            Ends::Coap(_) | Ends::Datagram { .. } => false,
         }
     }
 
@@ -260,6 +258,18 @@ impl PayloadCounters {
         let payload = |position: u64| position.min(fin).saturating_sub(1);
         let delivered = end.receiver().delivered();
         Self { sent: payload(next), acknowledged: payload(una), delivered }
+    }
+}
+
+/// Whether the end that opens a connection was refused, or has retransmitted its SYN without a
+/// response.
+fn has_failed_to_open(client: &Connection) -> bool {
+    match client.state() {
+        State::Closed => client.receiver().next() == 0,
+        State::SynSent => {
+            client.sender().map(Sender::stats).is_some_and(|stats| stats.timeouts > 0)
+        }
+        _ => false,
     }
 }
 

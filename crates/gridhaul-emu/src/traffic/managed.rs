@@ -103,6 +103,16 @@ impl ManagedConnections {
         self.application.undelivered(&self.in_transit)
     }
 
+    /// Whether the TCP handshake of an attempt is in progress, and its SYN was retransmitted.
+    pub(crate) fn has_failed_to_open(&self) -> bool {
+        let newest = self.pairs.last().filter(|_| self.manager.is_opening());
+        newest.is_some_and(|pair| {
+            let sender = pair.streams.sockets[0].as_ref();
+            let info = sender.and_then(|socket| TcpInfo::of(socket).ok());
+            info.is_some_and(|info| info.retransmissions > 0)
+        })
+    }
+
     /// The `to` end has accepted the connection from a port.
     pub(crate) fn accept(&mut self, receiver: Socket, port: u16) {
         if let Some(pair) = self.pairs.iter_mut().rfind(|pair| pair.port == port) {

@@ -118,10 +118,14 @@ impl RowTraffic {
         }
     }
 
-    /// A member whose connections open and close: its messages that have not arrived can still be
-    /// sent.
+    /// A member whose connections open and close.
     pub(super) fn finish_managed(&mut self, connections: &ManagedConnections, end: Instant) {
-        self.finish_messages(connections.undelivered(), end);
+        let failed = connections.has_failed_to_open();
+        if failed && let Some(counters) = &mut self.connections {
+            counters.tcp.on_failed();
+        }
+        let undelivered = self.finish_messages(connections.undelivered(), end);
+        self.unsent += if failed { undelivered } else { 0 };
         self.failed += connections.failed;
         if let Some(failure) = &connections.failure {
             self.failure.get_or_insert_with(|| failure.clone());

@@ -160,6 +160,12 @@ impl ManagedFlow {
         self.live.iter().for_each(|live| sums.add(&live.ends));
     }
 
+    /// The end that opens the newest connection, while its TCP handshake is in progress.
+    pub(crate) fn opening(&self) -> Option<&Connection> {
+        let newest = self.live.last().filter(|_| self.manager.is_opening());
+        newest.map(|live| &live.ends[FlowEnd::From as usize])
+    }
+
     /// The ends of the connections that exist.
     pub(crate) fn connections(&self) -> impl Iterator<Item = &[Connection; 2]> {
         self.live.iter().map(|live| &live.ends)

@@ -107,15 +107,16 @@ impl World {
 
     /// Why a message of the connection of a flow has not arrived at the end of the run.
     fn reason_of_undelivered(&self, flow: u32) -> LossReason {
-        let Ends::Tcp([client, _]) = &self.flows[flow as usize].ends else {
-            return LossReason::Unfinished;
-        };
         if self.aggregators.has_failed_to_open(&self.flows, flow) {
-            LossReason::ConnectionFailed
-        } else if client.state() == State::Closed && client.receiver().next() > 0 {
-            LossReason::ConnectionClosed
-        } else {
-            LossReason::Unfinished
+            return LossReason::ConnectionFailed;
+        }
+        match &self.flows[flow as usize].ends {
+            Ends::Tcp([client, _])
+                if client.state() == State::Closed && client.receiver().next() > 0 =>
+            {
+                LossReason::ConnectionClosed
+            }
+            _ => LossReason::Unfinished,
         }
     }
 }

@@ -107,7 +107,7 @@ impl World {
         if self.net.events.is_due_at(Target::Sampling, end) {
             self.on_sampling(end);
         }
-        self.counters.handshakes.finish(&self.flows);
+        self.counters.finish_handshakes(&self.flows);
         // The evaluation lists all messages that have not arrived, for which this makes room.
         self.net.events = Events::new(0, 0, 0, 0);
         Ok(true)

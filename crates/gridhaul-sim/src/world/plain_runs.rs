@@ -104,7 +104,7 @@ fn rows_of_changed(
     world.begin();
     let end = world.counters.measured.end;
     world.run_until(end, is_plain).unwrap();
-    world.counters.handshakes.finish(&world.flows);
+    world.counters.finish_handshakes(&world.flows);
     world.rows(&layout)
 }
 

@@ -269,3 +269,56 @@ fn a_late_segment_belongs_to_its_own_connection() {
     assert_eq!(value(flow, Metric::Messages), 60.0);
     assert_eq!(value(flow, Metric::ConnectionsOpened), 60.0);
 }
+
+/// Every SYN is lost until the end of the run.
+#[test]
+fn a_connection_whose_syn_is_lost_has_failed_with_tls_as_without() {
+    let flow = |name: &str, keys: &str| {
+        format!(
+            "[flow.{name}]\nfrom = 'meter'\nto = 'head'\n\
+             load.periodic = {{ size = '200 B', every = '10 s' }}\n{keys}\n"
+        )
+    };
+    let answer = crate::schedulers::run(&format!(
+        "title = 't'\nduration = '60 s'\nrecord.interval = '1 s'\n\
+         [node]\nmeter.count = 10\nhead = {{}}\n[link.l]\nfrom = 'meter'\nto = 'head'\n\
+         both = {{ rate = '100 kbit/s', outage = [{{ start = '0 s', length = '1 h' }}] }}\n\
+         {}{}{}",
+        flow("plain", ""),
+        flow("secure", "tls = {}"),
+        flow("acknowledged", "acknowledgement = { size = '20 B', timeout = '3 s' }"),
+    ));
+    let rows = &answer.points[0].flows;
+    for (row, loss) in rows.iter().zip([Some(1.0), Some(1.0), None]) {
+        assert_eq!(value(row, Metric::ConnectionsFailed), 10.0, "{}", row.name);
+        // Messages with an acknowledgement can still be transmitted: none is given up.
+        assert_eq!(row.mean(Metric::MessageLoss), loss, "{}", row.name);
+        let warned = |about: &str| answer.warnings.iter().any(|warning| warning.about == about);
+        assert!(warned(&format!("flow.{}", row.name)), "{:?}", answer.warnings);
+    }
+    let losses = answer.series.iter().find(|series| series.name == "losses").unwrap();
+    assert_eq!(losses.row_count(), 3 * 60);
+    let reasons = format!("{:?}", losses.values(3, 0..losses.row_count()).unwrap());
+    let failed = losses.values(3, 0..1).unwrap();
+    assert_eq!(format!("{:?}", losses.values(3, 179..180).unwrap()), format!("{failed:?}"));
+    assert!(reasons.contains("connection_failed"), "{reasons}");
+}
+
+/// Devices that give up an attempt count it once, and the attempt in progress at the end as well.
+#[test]
+fn an_attempt_in_progress_at_the_end_counts_as_failed() {
+    let failed = |duration: &str| {
+        let answer = crate::schedulers::run(&format!(
+            "title = 't'\nduration = '{duration}'\n[node]\na = {{}}\nb = {{}}\n\
+             [link.l]\nfrom = 'a'\nto = 'b'\n\
+             both = {{ rate = '1 Mbit/s', outage = [{{ start = '0 s', length = '1 h' }}] }}\n\
+             [flow.f]\nfrom = 'a'\nto = 'b'\n\
+             reconnect = {{ timeout = '4 s', pause = '6 s', jitter = '0 %' }}\n\
+             load.periodic = {{ size = '200 B', every = '10 s', synchronised = true }}"
+        ));
+        value(&answer.points[0].flows[0], Metric::ConnectionsFailed)
+    };
+    // Attempts begin at 0 s and 10 s, and retransmit SYN after 1 s.
+    assert_eq!([failed("500 ms"), failed("2 s"), failed("6 s")], [0.0, 1.0, 1.0]);
+    assert_eq!([failed("10500 ms"), failed("12 s"), failed("15 s")], [1.0, 2.0, 2.0]);
+}

@@ -179,6 +179,12 @@ impl ConnectionManager {
         matches!(self.phase, Phase::Ready)
     }
 
+    /// Whether the TCP handshake of the newest connection is in progress.
+    #[must_use]
+    pub const fn is_opening(&self) -> bool {
+        matches!(self.phase, Phase::Opening)
+    }
+
     /// Whether the manager needs the newest connection no longer: it has given it up, or both ends
     /// have closed it.
     #[must_use]
