@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 /// A histogram of message delays.
 #[derive(Debug, Clone)]
 pub struct MessageDelays {
-    /// In microseconds, with three significant digits.
+    /// In microseconds, rounded up, with three significant digits.
     histogram: Histogram<u64>,
     sum_ns: u128,
     max: Duration,
@@ -45,7 +45,8 @@ impl MessageDelays {
     /// # Panics
     /// Never: the histogram resizes itself.
     pub fn record(&mut self, delay: Duration) {
-        self.histogram.record(delay.as_nanos() / 1_000).expect("the histogram resizes itself");
+        let micros = delay.as_nanos().div_ceil(1_000);
+        self.histogram.record(micros).expect("the histogram resizes itself");
         self.sum_ns += u128::from(delay.as_nanos());
         self.max = self.max.max(delay);
     }
@@ -236,6 +237,18 @@ mod tests {
         for metric in [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax] {
             assert!(metrics.contains(&(metric, 1.234_567)), "{metrics:?}");
         }
+    }
+
+    #[test]
+    fn percentiles_of_parts_of_a_microsecond_are_rounded_up() {
+        let mut delays = MessageDelays::new();
+        (0..9).for_each(|_| delays.record(Duration::from_nanos(19_200)));
+        delays.record(Duration::from_nanos(30_700));
+        assert_eq!(delays.quantile_with(0.9, |_| 0), Some(20e-6));
+        let all = [(Duration::from_micros(20), 9), (Duration::from_nanos(30_700), 1)];
+        let mut expected = DelayCounts::default();
+        all.iter().for_each(|&(delay, count)| expected.add(delay, count));
+        assert_eq!(delays.counts(), expected);
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub struct DelayDistribution {
     /// Shares of the messages, increasing from 0 to 1.
     pub share: Vec<f64>,
     /// For each share, the delay that this share of the messages does not exceed (the quantile),
-    /// rounded up by at most 0.1 %; for share 0 the smallest delay, for share 1 the largest.
+    /// rounded up by at most 0.1 % or 1 µs; for share 0 the smallest delay, so rounded, for share
+    /// 1 the largest.
     pub delay_s: Vec<f64>,
 }
 

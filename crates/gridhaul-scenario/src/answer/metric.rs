@@ -273,8 +273,8 @@ metrics! {
          the run is included if it has waited longer than the percentile, and otherwise excluded; \
          null if the percentile falls among messages that have not arrived. Lost datagrams are \
          excluded. Delays of simulated and emulated messages are counted in classes: the value is \
-         the upper end of a class, up to 0.1 % above the exact percentile, and never above the \
-         largest delay.";
+         the upper end of a class, up to 0.1 % or 1 µs above the exact percentile, and never above \
+         the largest delay.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest delay of the messages that arrived.";
     DeadlineMet "deadline_met_ratio" "deadline met" "" Flow
