@@ -1,10 +1,14 @@
 //! Time series, on request: windows, queues, throughput and message delays.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-use gridhaul_scenario::answer::{LostMessage, Recording, RecordingFile, Series, WindowSample};
+use gridhaul_core::load::MessageEvent;
+use gridhaul_scenario::answer::{
+    LossReason, LostMessage, Recording, RecordingFile, Series, WindowSample,
+};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::flow::{Ends, Flow};
@@ -27,11 +31,14 @@ pub(crate) struct Recorder {
     recording: Recording,
     /// Lost datagrams with their numbers: with duplicates, another copy may still arrive.
     lost: Vec<(u32, LostMessage)>,
+    /// Messages that were given up or lost with their connection, with their number: by row, member
+    /// and the time at which they were ready. A copy in transit may still arrive.
+    given_up: BTreeMap<(u32, u32, Instant), (LostMessage, u32)>,
     /// Losses beyond the largest number of recorded ones.
     omitted_losses: u64,
 }
 
-/// Largest number of lost datagrams that are recorded.
+/// Largest numbers of lost datagrams, and of messages given up, that are recorded.
 const LOST_MAX: usize = 1_000_000;
 
 impl Recorder {
@@ -58,6 +65,7 @@ impl Recorder {
             arrived,
             recording,
             lost: Vec::new(),
+            given_up: BTreeMap::new(),
             omitted_losses: 0,
         }
     }
@@ -107,6 +115,47 @@ impl Recorder {
     pub(crate) fn on_message(&mut self, ready: Instant, row: u32, flow: u32, delay: Duration) {
         let member = self.member(row, flow);
         self.recording.on_message(ready, row, member, delay);
+        if let Entry::Occupied(mut given_up) = self.given_up.entry((row, member, ready)) {
+            given_up.get_mut().1 -= 1;
+            if given_up.get().1 == 0 {
+                given_up.remove();
+            }
+        }
+    }
+
+    /// An event of a message that was ready at `ready` and that applications acknowledge.
+    pub(crate) fn on_message_event(
+        &mut self,
+        now: Instant,
+        row: u32,
+        flow: u32,
+        ready: Instant,
+        event: MessageEvent,
+    ) {
+        let reason = match event {
+            MessageEvent::GivenUp { is_delivered: false } => LossReason::GivenUp,
+            MessageEvent::Unconfirmed { is_delivered: false } => LossReason::ConnectionClosed,
+            _ => return,
+        };
+        let member = self.member(row, flow);
+        self.on_given_up(LostMessage { ready, flow: row, member, lost: Some(now), reason });
+    }
+
+    /// A message that its sender has given up, or that was lost with its connection, and of which
+    /// no copy has arrived.
+    pub(crate) fn on_given_up(&mut self, message: LostMessage) {
+        let LostMessage { ready, flow, member, .. } = message;
+        if self.given_up.len() < LOST_MAX {
+            self.given_up.entry((flow, member, ready)).or_insert((message, 0)).1 += 1;
+        } else {
+            self.omitted_losses += 1;
+        }
+    }
+
+    /// The messages given up of which no copy has arrived by the end of the run.
+    pub(crate) fn take_given_up(&mut self) -> impl Iterator<Item = LostMessage> + use<> {
+        let given_up = std::mem::take(&mut self.given_up).into_values();
+        given_up.flat_map(|(message, count)| std::iter::repeat_n(message, count as usize))
     }
 
     /// The member of a row with the number of its flow.
@@ -127,7 +176,6 @@ impl Recorder {
     /// Records the lost datagrams that are missing at the end of the run; `is_missing` gets the row
     /// and the number of a datagram.
     pub(crate) fn retain_losses(&mut self, is_missing: impl Fn(u32, u32) -> bool) {
-        self.recording.omit_losses(self.omitted_losses);
         let mut seen = BTreeSet::new();
         for (number, message) in std::mem::take(&mut self.lost) {
             // Several copies of a datagram may be lost.
@@ -146,7 +194,8 @@ impl Recorder {
     ///
     /// # Errors
     /// The recorded data could not be stored.
-    pub(crate) fn into_series(self) -> io::Result<Vec<Series>> {
+    pub(crate) fn into_series(mut self) -> io::Result<Vec<Series>> {
+        self.recording.omit_losses(self.omitted_losses);
         self.recording.into_series(&self.flow_names, &self.link_names)
     }
 }

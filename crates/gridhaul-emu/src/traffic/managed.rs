@@ -167,8 +167,8 @@ impl ManagedConnections {
             observer.on_late(now.since(ready));
             observer.on_ready(ready);
         };
-        let messages = counters.messages.as_deref_mut();
-        let mut carrier = ManagedCarrier { manager: &mut self.manager, on_ready, messages };
+        let on_event = |ready, event| counters.on_message_event(ready, event);
+        let mut carrier = ManagedCarrier { manager: &mut self.manager, on_ready, on_event };
         self.application.handle_timeout(now, &mut carrier, &mut self.in_transit);
         let mut transport = NewestPair {
             pairs: &mut self.pairs,
@@ -179,9 +179,9 @@ impl ManagedConnections {
         };
         self.manager.poll(now, &mut transport, counters);
         for end in [FlowEnd::To, FlowEnd::From] {
-            let messages = counters.messages.as_deref_mut();
+            let on_event = |ready, event| counters.on_message_event(ready, event);
             let (manager, on_ready) = (&mut self.manager, |_| {});
-            let mut carrier = ManagedCarrier { manager, on_ready, messages };
+            let mut carrier = ManagedCarrier { manager, on_ready, on_event };
             while let Some(message) =
                 self.application.poll_delivered(now, end, &mut carrier, &mut self.in_transit)
             {

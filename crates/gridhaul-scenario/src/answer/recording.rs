@@ -32,7 +32,7 @@ pub struct LostMessage {
     pub flow: u32,
     /// Member of the flow.
     pub member: u32,
-    /// When the datagram was lost; `None` for a message over TCP.
+    /// When the datagram was lost or the message given up; `None` for other messages over TCP.
     pub lost: Option<Instant>,
     /// The reason.
     pub reason: LossReason,
@@ -67,7 +67,7 @@ pub enum LossReason {
     Unfinished,
     /// An attacker dropped the packet.
     Attack,
-    /// The sender gave a confirmable message up.
+    /// The sender gave the message up after all retransmissions.
     GivenUp,
 }
 

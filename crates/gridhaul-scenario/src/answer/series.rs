@@ -200,9 +200,10 @@ impl SeriesInfo {
         },
         Self {
             name: "losses",
-            doc: "A message that did not arrive: a datagram that was lost, or a message over TCP \
-                  that had not arrived completely at the end of the run. Datagrams in transit at \
-                  the end of the run have no row. At most the first million messages of a run; \
+            doc: "A message that did not arrive: a datagram that was lost, a message that its \
+                  application gave up, or a message over TCP that had not arrived completely at \
+                  the end of the run; a subscription includes those that did not reach its broker. \
+                  Datagrams in transit at the end of the run have no row. At most the first million messages of a run; \
                   recorded by the simulator only.",
             columns: &[
                 ColumnInfo::new("time_s", "double", "s", "Time at which the message was due."),
@@ -211,7 +212,8 @@ impl SeriesInfo {
                     "lost_s",
                     "double",
                     "s",
-                    "Time since the start of the run at which the datagram was lost; null for \
+                    "Time since the start of the run at which the datagram was lost, or the message \
+                     given up or lost with its connection (MQTT with QoS 0); null for other \
                      messages over TCP.",
                 ),
                 ColumnInfo::new(
@@ -223,8 +225,8 @@ impl SeriesInfo {
                      the receiver; `proxy`: dropped by a proxy that is down; \
                      `connection_failed`: the connection of the message did not open; \
                      `connection_closed`: the connection was closed or reset before the message \
-                     arrived; `given_up`: a `coap` message after all its retransmissions; \
-                     `unfinished`: not sent, in transit or in the buffer of an \
+                     arrived; `given_up`: by the sender after all retransmissions of the message \
+                     (`coap`, `acknowledgement` and MQTT); `unfinished`: not sent, in transit or in the buffer of an \
                      aggregator at the end of the run.",
                 ),
             ],

@@ -60,7 +60,7 @@ impl World {
         {
             let (row, lost, reason) = (flow.row, Some(now), LossReason::GivenUp);
             let member = recorder.member(row, flow_index);
-            recorder.on_undelivered(LostMessage { ready, flow: row, member, lost, reason });
+            recorder.on_given_up(LostMessage { ready, flow: row, member, lost, reason });
         }
         while let Some(transmission) = self.poll_coap(flow_index) {
             self.send_coap(now, flow_index, transmission);

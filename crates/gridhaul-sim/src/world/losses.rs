@@ -80,13 +80,16 @@ impl World {
     pub(crate) fn take_recorder(&mut self) -> Option<Recorder> {
         let mut recorder = self.recorder.take()?;
         recorder.retain_losses(|row, number| self.counters.is_missing(row, number));
+        for message in recorder.take_given_up() {
+            self.record_undelivered(&mut recorder, message);
+        }
         for (number, flow) in (0..).zip(&self.flows) {
             let Some(app) = &flow.app else { continue };
             let reason = self.reason_of_undelivered(number);
             for ready in app.undelivered(&self.in_flight).chain(flow.unconfirmed()) {
                 let (row, member) = (flow.row, recorder.member(flow.row, number));
                 let message = LostMessage { ready, flow: row, member, lost: None, reason };
-                recorder.on_undelivered(message);
+                self.record_undelivered(&mut recorder, message);
             }
         }
         let first = self.aggregators.first_flow as usize;
@@ -103,6 +106,18 @@ impl World {
             }
         }
         Some(recorder)
+    }
+
+    /// Records a message that has not arrived, for its own flow and for those that would have
+    /// forwarded it.
+    fn record_undelivered(&self, recorder: &mut Recorder, message: LostMessage) {
+        recorder.on_undelivered(message);
+        for subscription in &self.counters.subscriptions {
+            if subscription.publications == message.flow {
+                let flow = subscription.row;
+                recorder.on_undelivered(LostMessage { flow, member: 0, ..message });
+            }
+        }
     }
 
     /// Why a message of the connection of a flow has not arrived at the end of the run.

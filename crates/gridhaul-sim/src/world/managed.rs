@@ -45,8 +45,13 @@ impl World {
         if let Flow { ends: Ends::Managed(managed), app: Some(app), .. } = flow {
             managed.manager.start();
             let on_ready = |ready| self.counters.on_published(row, flow_index, ready);
-            let messages = connections.counters.messages.as_deref_mut();
-            let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready, messages };
+            let on_event = |ready, event| {
+                connections.counters.on_message_event(ready, event);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.on_message_event(now, row, flow_index, ready, event);
+                }
+            };
+            let mut carrier = ManagedCarrier { manager: &mut managed.manager, on_ready, on_event };
             app.handle_timeout(now, &mut carrier, &mut self.in_flight);
             managed.advance(now, &mut connections);
         }
@@ -91,13 +96,20 @@ impl World {
         let Flow { row, ends: Ends::Managed(managed), app: Some(app), .. } = flow else {
             return None;
         };
-        let connections = self.counters.connections[*row as usize].as_mut();
-        let messages = connections.and_then(|row| row.counters.messages.as_deref_mut());
+        let row = *row;
+        let mut connections = self.counters.connections[row as usize].as_mut();
+        let on_event = |ready, event| {
+            if let Some(connections) = &mut connections {
+                connections.counters.on_message_event(ready, event);
+            }
+            if let Some(recorder) = &mut self.recorder {
+                recorder.on_message_event(now, row, flow_index, ready, event);
+            }
+        };
         let (manager, on_ready) = (&mut managed.manager, |_| {});
-        let mut carrier = ManagedCarrier { manager, on_ready, messages };
+        let mut carrier = ManagedCarrier { manager, on_ready, on_event };
         let message = app.poll_delivered(now, end, &mut carrier, &mut self.in_flight)?;
-        let (row, ready) = (*row, message.at);
-        Some(ArrivedMessage { row, flow: flow_index, ready, is_altered: false })
+        Some(ArrivedMessage { row, flow: flow_index, ready: message.at, is_altered: false })
     }
 
     /// Transmits the segments that the connections may send.

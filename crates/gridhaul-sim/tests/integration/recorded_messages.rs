@@ -58,6 +58,77 @@ fn a_lost_datagram_has_a_row_with_time_and_reason() {
     assert!((lost - 2.0).abs() < 1e-9, "{lost}");
 }
 
+/// Messages due that did not arrive, by row: all have a row of the losses.
+fn assert_losses_are_complete(answer: &Answer) {
+    for flow in &answer.points[0].flows {
+        let count = |metric| flow.mean(metric).unwrap_or(0.0);
+        let lost = count(Metric::MessagesDue) - count(Metric::Messages);
+        let losses = answer.series.iter().find(|series| series.name == "losses");
+        let names = losses.map_or_else(Vec::new, |losses| texts(losses, "flow"));
+        let rows = names.iter().filter(|name| **name == flow.name).count();
+        assert_eq!(rows as f64, lost, "{}", flow.name);
+    }
+}
+
+#[test]
+fn a_message_over_tcp_that_its_application_gives_up_has_a_row() {
+    let link = "rate = '100 kbit/s', delay = '50 ms', \
+                outage = [{ start = '15 s', length = '50 min' }]";
+    let flow = "[flow.up]\nfrom = 'a'\nto = 'b'\n\
+                load.periodic = { size = '500 B', every = '10 s', synchronised = true }\n\
+                acknowledgement = { size = '20 B', timeout = '3 s', retransmissions = 1 }";
+    let answer = run("duration = '120 s'\nrecord.interval = '1 s'", link, flow);
+    assert_losses_are_complete(&answer);
+    let losses = series(&answer, "losses");
+    assert_eq!(texts(losses, "reason"), ["given_up"; 10]);
+    let times = real(losses, "time_s").into_iter().zip(real(losses, "lost_s"));
+    assert!(times.clone().all(|(due, lost)| (6.0..6.01).contains(&(lost - due))), "{times:?}");
+}
+
+#[test]
+fn a_message_that_arrives_after_it_was_given_up_is_no_loss() {
+    // Nothing arrives at the sender from 5.5 s on, and everything at the receiver, late.
+    let late = "[flow.tcp]\nfrom = 'a'\nto = 'b'\n\
+                load.periodic = { size = '200 B', every = '10 s', synchronised = true }\n\
+                acknowledgement = { size = '20 B', timeout = '450 ms', retransmissions = 1 }\n\
+                [flow.udp]\nfrom = 'a'\nto = 'b'\ntransport = 'coap'\n\
+                load.periodic = { size = '50 B', every = '200 s', synchronised = true }\n\
+                coap = { ack_timeout = '1 s', max_retransmit = 0 }";
+    let link = "rate = '100 kbit/s', delay = '4 s'";
+    let answer = run("duration = '190 s'\nrecord.interval = '1 s'", link, late);
+    let given_up = |row: usize| answer.points[0].flows[row].mean(Metric::GivenUp).unwrap();
+    assert!(given_up(0) > 0.0 && given_up(1) > 0.0);
+    assert_losses_are_complete(&answer);
+}
+
+#[test]
+fn a_publication_that_does_not_reach_its_broker_is_a_loss_of_the_subscription() {
+    let answer = crate::schedulers::run(
+        "title = 't'\nduration = '60 s'\nrecord.interval = '1 s'\n\
+         [node]\na = {}\nb = {}\nc = {}\n\
+         [link.l]\nfrom = 'a'\nto = 'b'\nboth = { rate = '100 kbit/s', delay = '50 ms', \
+         outage = [{ start = '45 s', length = '5 min' }] }\n\
+         [link.m]\nfrom = 'c'\nto = 'b'\nboth = { rate = '100 kbit/s', delay = '50 ms' }\n\
+         [flow.pub]\nfrom = 'a'\nto = 'b'\n\
+         load.mqtt = { size = '100 B', every = '10 s', qos = 1, synchronised = true }\n\
+         [flow.sub]\nfrom = 'c'\nto = 'b'\n\
+         load.mqtt_subscription = { publications = 'pub', qos = 1 }",
+    );
+    assert_losses_are_complete(&answer);
+    assert_eq!(texts(series(&answer, "losses"), "flow"), ["pub", "sub"]);
+}
+
+/// Messages with QoS 0 are lost with their connection.
+#[test]
+fn messages_of_every_quality_of_service_arrive_or_have_a_row() {
+    let text = include_str!("../../../../scenarios/mqtt-qos.toml");
+    let text = text.replacen("\nduration", "\nrecord.interval = \"1 s\"\nduration", 1);
+    let answer = crate::schedulers::run(&text);
+    assert_losses_are_complete(&answer);
+    let reasons = texts(series(&answer, "losses"), "reason");
+    assert!(reasons.iter().all(|reason| reason == "connection_closed"), "{reasons:?}");
+}
+
 #[test]
 fn a_message_over_tcp_that_is_late_at_the_end_has_a_row() {
     // The outage lasts until the end: messages wait in the sender.

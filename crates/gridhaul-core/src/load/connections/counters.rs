@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::scenario::Flow;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::load::{AcknowledgementCounters, HandshakeTimes, MessageDelays};
+use crate::load::{AcknowledgementCounters, HandshakeTimes, MessageDelays, MessageEvent};
 
 /// Connections of a row since the start of the run, warm-up included.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +66,13 @@ impl ConnectionCounters {
     pub const fn on_lost(&mut self, messages: usize) {
         self.lost += 1;
         self.interrupted += messages as u64;
+    }
+
+    /// An event of an acknowledged message that was ready at a time.
+    pub fn on_message_event(&mut self, ready: Instant, event: MessageEvent) {
+        if let Some(messages) = &mut self.messages {
+            messages.record(ready, event);
+        }
     }
 
     /// A connection is ready for messages, this long after the start of the attempt.

@@ -6,21 +6,21 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::ConnectionManager;
-use crate::load::{AcknowledgementCounters, Carrier, Message, MessageEvent};
+use crate::load::{Carrier, Message, MessageEvent};
 
 /// The connections of a member as one byte stream in each direction. Messages wait in the manager
 /// until a connection carries them.
 #[derive(Debug)]
-pub struct ManagedCarrier<'a, R> {
+pub struct ManagedCarrier<'a, R, E> {
     /// The manager of the connections.
     pub manager: &'a mut ConnectionManager,
     /// Called with the time at which each message of the `from` end was ready.
     pub on_ready: R,
-    /// Counters of acknowledged messages; `None` for other loads.
-    pub messages: Option<&'a mut AcknowledgementCounters>,
+    /// Called with the events of acknowledged messages, and when each of these was ready.
+    pub on_event: E,
 }
 
-impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
+impl<R: FnMut(Instant), E: FnMut(Instant, MessageEvent)> Carrier for ManagedCarrier<'_, R, E> {
     type Class = ();
     /// Only bytes are counted.
     type Payload = Infallible;
@@ -76,8 +76,6 @@ impl<R: FnMut(Instant)> Carrier for ManagedCarrier<'_, R> {
     }
 
     fn record(&mut self, ready: Instant, event: MessageEvent) {
-        if let Some(messages) = &mut self.messages {
-            messages.record(ready, event);
-        }
+        (self.on_event)(ready, event);
     }
 }

@@ -137,7 +137,7 @@ impl Member {
             for at in messages.iter().filter(|at| **at == millis) {
                 let at = Instant::ZERO + Duration::from_millis(*at);
                 let (manager, on_ready) = (&mut self.manager, |_| {});
-                let mut carrier = ManagedCarrier { manager, on_ready, messages: None };
+                let mut carrier = ManagedCarrier { manager, on_ready, on_event: |_, _| {} };
                 let id = carrier.written(FlowEnd::From) + 100;
                 let message = Message { id, class: (), at, bytes: 100, payload: None };
                 carrier.write(FlowEnd::From, message);
