@@ -188,13 +188,17 @@ metrics! {
     ConnectTimeMean "connect_time_mean_s" "time to connect, mean" "s" Flow
         "Time from the start of a connection attempt until the handshakes of TCP and TLS are \
          complete at the device, which with `fast_open` or `early_data` may have sent its message \
-         before; mean over the attempts that succeeded. Only flows with `connection`, `tls`, \
-         `reconnect` or `accept` have this column and the next six.";
+         before; mean over the attempts that succeeded. Only flows whose \
+         connections open and close have this column, the next one, `ports_exhausted_count` and \
+         `syn_dropped_count`: those with `connection`, `tls`, `reconnect`, `accept`, `nat`, \
+         `keep_alive`, `user_timeout`, `acknowledgement`, a load of MQTT, or `iec_104` with `t1` \
+         or `controlled`.";
     ConnectTimeP98 "connect_time_p98_s" "98th percentile of time to connect" "s" Flow
         "98th percentile of the time to connect over the attempts that succeeded. Rounded up like \
          `delay_p98_s`.";
     TlsHandshakes "tls_handshakes_count" "full TLS handshakes" "" Flow
-        "Full TLS handshakes completed by devices, including the warm-up.";
+        "Full TLS handshakes completed by devices, including the warm-up. Only flows with `tls` \
+         have this column and the next two.";
     TlsResumptions "tls_resumptions_count" "TLS resumptions" "" Flow
         "TLS handshakes with a session ticket completed by devices, including the warm-up.";
     TlsHandshakeBytes "tls_handshake_byte" "bytes of TLS handshakes" "B" Flow
@@ -254,8 +258,8 @@ metrics! {
          PINGRESP of MQTT. Only flows with `acknowledgement`, a load of MQTT, `iec_104` with \
          `t1` or `controlled`, `nat`, `keep_alive` or `user_timeout` have this column.";
     DtlsHandshakes "dtls_handshakes_count" "DTLS handshakes" "" Flow
-        "DTLS handshakes completed by senders, including the warm-up. Only flows with \
-         `transport = \"coap\"` have this column and the next three.";
+        "DTLS handshakes completed by senders, including the warm-up. Only flows with `dtls` have \
+         this column and the next three.";
     DtlsHandshakeTime "dtls_handshake_time_mean_s" "time of a DTLS handshake, mean" "s" Flow
         "Time from the first flight of a handshake until the sender can send its message; mean.";
     DtlsHandshakeBytes "dtls_handshake_byte" "bytes of DTLS handshakes" "B" Flow
@@ -433,6 +437,29 @@ impl Metric {
                 | Self::DtlsRetransmissions
         )
     }
+
+    /// Groups of columns of some rows: a row has all columns of a group or none, and those that do
+    /// not exist are null.
+    pub(super) const GROUPS: [fn(Self) -> bool; 5] = [
+        Self::is_of_acknowledgements,
+        Self::is_of_coap,
+        Self::is_of_distributions,
+        |metric| {
+            matches!(
+                metric,
+                Self::ConnectTimeMean
+                    | Self::ConnectTimeP98
+                    | Self::PortsExhausted
+                    | Self::SynDropped
+            )
+        },
+        |metric| {
+            matches!(
+                metric,
+                Self::MessagesInterrupted | Self::LossNoticeMean | Self::KeepAliveBytes
+            )
+        },
+    ];
 
     /// Whether only flows whose connections open and close have this column.
     #[must_use]

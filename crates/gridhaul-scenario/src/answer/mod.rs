@@ -266,8 +266,8 @@ impl Answer {
 }
 
 impl Row {
-    /// A row with the columns of every row of its scope, and with those in `known`, in their order.
-    /// Columns that are not in `known` are null.
+    /// A row with the columns of every row of its scope, with those in `known` and with the rest of
+    /// their groups, in their order. Columns that are not in `known` are null.
     #[must_use]
     pub fn new(
         (name, count): (String, u64),
@@ -277,6 +277,13 @@ impl Row {
         let columns = Metric::of_every_row(scope).map(|metric| (metric, Estimate::default()));
         let mut metrics: IndexMap<Metric, Estimate> = columns.collect();
         metrics.extend(known);
+        for is_in_group in Metric::GROUPS {
+            if metrics.keys().any(|&metric| is_in_group(metric)) {
+                for metric in Metric::of_scope(scope).filter(|&metric| is_in_group(metric)) {
+                    metrics.entry(metric).or_default();
+                }
+            }
+        }
         metrics.sort_unstable_keys();
         Self { name, count, metrics, replications: IndexMap::new() }
     }

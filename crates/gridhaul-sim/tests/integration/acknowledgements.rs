@@ -106,3 +106,20 @@ fn readings_over_an_outage_agree_with_the_calculation_by_hand() {
     assert!((26.3..30.1).contains(&latest), "{latest}");
     close(mean(&answer, "new-connection", Metric::DelayMax), 29.33, 0.001);
 }
+
+/// The columns follow from the keys of a flow: without results, they are null.
+#[test]
+fn columns_of_messages_that_nothing_acknowledges_are_null() {
+    let keys = "acknowledgement = { size = '20 B', timeout = '5 s' }\n\
+                keep_alive = { idle = '4 min', interval = '10 s', probes = 3 }";
+    let columns = |answer: &Answer| {
+        let columns = answer.points[0].flows[0].metrics.keys().copied();
+        columns.collect::<Vec<_>>()
+    };
+    let nothing = answer(", outage = [{ start = '0 s', length = '1 h' }]", keys);
+    assert_eq!(columns(&nothing), columns(&answer("", keys)));
+    for metric in [Metric::AcknowledgedRatio, Metric::ConnectTimeMean, Metric::LossNoticeMean] {
+        let estimate = nothing.points[0].flows[0].metrics.get(&metric);
+        assert_eq!(estimate.map(|estimate| estimate.mean), Some(None), "{metric}");
+    }
+}
