@@ -10,9 +10,25 @@ use super::medium::TimeSlots;
 pub(super) struct Outages {
     /// The transmitter pauses.
     hold: Vec<Series>,
+    /// The repetition of the periodic pauses.
+    cycle: Option<Cycle>,
     /// The transmitter continues, and packets in transmission are lost.
     drop: Vec<Series>,
 }
+
+/// The time after which periodic pauses repeat.
+#[derive(Debug, Clone, Copy)]
+struct Cycle {
+    /// Start of the last of the series to begin.
+    from: Instant,
+    period: Duration,
+    /// Time of a period without a pause of the periodic series.
+    free: Duration,
+}
+
+/// Largest number of pauses in a cycle. Series whose periods have no small common multiple are
+/// followed pause by pause.
+const CYCLE_PAUSES_MAX: u128 = 1_000;
 
 /// A single or periodic outage. The interval includes its start and excludes its end.
 #[derive(Debug, Clone, Copy)]
@@ -33,16 +49,28 @@ impl Outages {
                 .map(Series::new)
                 .collect()
         };
-        Self { hold: outages_of(OutageMode::Hold), drop: outages_of(OutageMode::Drop) }
+        Self::of(outages_of(OutageMode::Hold), outages_of(OutageMode::Drop))
+    }
+
+    fn of(mut hold: Vec<Series>, drop: Vec<Series>) -> Self {
+        let cycle = Cycle::of(&hold);
+        if let Some(Cycle { from, free: Duration::ZERO, .. }) = cycle {
+            // Together, the periodic pauses have no end.
+            hold.push(Series { start: from, length: Duration::MAX, every: None });
+        }
+        let cycle = cycle.filter(|cycle| !cycle.free.is_zero());
+        Self { hold, cycle, drop }
     }
 
     /// Adds pauses outside the time slots of the direction.
     pub(super) fn pause_outside(&mut self, slots: &TimeSlots) {
-        self.hold.extend(slots.gaps().into_iter().map(|gap| Series {
+        let Self { mut hold, drop, .. } = std::mem::take(self);
+        hold.extend(slots.gaps().into_iter().map(|gap| Series {
             start: Instant::ZERO + gap.start,
             length: gap.length,
             every: gap.every,
         }));
+        *self = Self::of(hold, drop);
     }
 
     /// The earliest time from `from` on without a pause; [`Instant::NEVER`] if the outage does not
@@ -70,13 +98,42 @@ impl Outages {
             if at + left <= pause {
                 break;
             }
-            left = left - pause.since(at);
-            at = self.release(pause);
+            let (periods, free) = self.whole_periods(at, left, Instant::NEVER);
+            if periods.is_zero() {
+                left = left - pause.since(at);
+                at = self.release(pause);
+            } else {
+                left = left - free;
+                at += periods;
+            }
             if at == Instant::NEVER {
                 break;
             }
         }
         at + left
+    }
+
+    /// Whole cycles of periodic pauses that begin at `at`, outside a pause, that end before `until`,
+    /// and in which a transmission of `busy` does not end: their length, and the time in it without
+    /// a pause.
+    pub(super) fn whole_periods(
+        &self,
+        at: Instant,
+        busy: Duration,
+        until: Instant,
+    ) -> (Duration, Duration) {
+        let Some(Cycle { from, period, free }) = self.cycle else { return Default::default() };
+        if busy <= free || at < from {
+            return Default::default();
+        }
+        let single = self.hold.iter().filter(|series| series.every.is_none());
+        let next =
+            single.map(|series| series.next_start(at)).min().map_or(until, |next| next.min(until));
+        // Neither the end of the transmission nor the start of a single pause is in these cycles.
+        let before =
+            |time: Duration, cycle: Duration| time.as_nanos().saturating_sub(1) / cycle.as_nanos();
+        let cycles = before(busy, free).min(before(next.since(at), period));
+        (period * cycles, free * cycles)
     }
 
     /// The first pause that starts after `at`; [`Instant::NEVER`] if there is none.
@@ -90,6 +147,45 @@ impl Outages {
             .iter()
             .any(|series| series.end_around(started).is_some() || series.next_start(started) < sent)
     }
+}
+
+impl Cycle {
+    /// The cycle of the periodic series; `None` without one, or with too many pauses.
+    fn of(hold: &[Series]) -> Option<Self> {
+        let periodic: Vec<Series> =
+            hold.iter().copied().filter(|series| series.every.is_some()).collect();
+        let from = periodic.iter().map(|series| series.start).max()?;
+        let everys = periodic.iter().filter_map(|series| series.every).map(Duration::as_nanos);
+        let period = everys.clone().try_fold(1, common_multiple)?;
+        if everys.map(|every| u128::from(period / every)).sum::<u128>() > CYCLE_PAUSES_MAX {
+            return None;
+        }
+        let period = Duration::from_nanos(period);
+        let outages = Outages { hold: periodic, ..Outages::default() };
+        let (mut at, mut free) = (from, Duration::ZERO);
+        let end = from + period;
+        // Not `release`: pauses without a gap would not end.
+        while at < end {
+            match outages.hold.iter().filter_map(|series| series.end_around(at)).max() {
+                Some(covered) => at = covered,
+                None => {
+                    let pause = outages.next_pause(at).min(end);
+                    free += pause.since(at);
+                    at = pause;
+                }
+            }
+        }
+        Some(Self { from, period, free })
+    }
+}
+
+/// The least common multiple; `None` if it is too large.
+fn common_multiple(a: u64, b: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor).checked_mul(b)
 }
 
 impl Series {
@@ -194,6 +290,61 @@ mod tests {
             let sent = outages.end_of_transmission(at(start), Duration::from_nanos(busy));
             assert_eq!(sent, at(end), "{busy} from {start}");
         }
+    }
+
+    /// The same by passing every pause.
+    fn end_by_pauses(outages: &Outages, started: u64, busy: u64) -> Instant {
+        let mut left = busy;
+        let mut now = started;
+        while left > 0 {
+            if outages.release(at(now)) == Instant::NEVER {
+                return Instant::NEVER;
+            }
+            left -= u64::from(outages.release(at(now)) == at(now));
+            now += 1;
+        }
+        at(now)
+    }
+
+    #[test]
+    fn whole_periods_are_skipped_without_a_change_of_the_end() {
+        for outages in [
+            vec![outage(3, 2, Some(7), OutageMode::Hold)],
+            vec![outage(3, 2, Some(7), OutageMode::Hold), outage(90, 8, None, OutageMode::Hold)],
+            vec![
+                outage(0, 1, Some(4), OutageMode::Hold),
+                outage(30, 3, Some(6), OutageMode::Hold),
+                outage(61, 1, None, OutageMode::Hold),
+                outage(64, 9, None, OutageMode::Hold),
+            ],
+        ] {
+            let outages = Outages::new(&outages);
+            for started in (0..40).filter(|&start| outages.release(at(start)) == at(start)) {
+                for busy in 1..150 {
+                    let end = outages.end_of_transmission(at(started), Duration::from_nanos(busy));
+                    let expected = end_by_pauses(&outages, started, busy);
+                    assert_eq!(end, expected, "{busy} from {started}: {outages:?}");
+                }
+            }
+        }
+    }
+
+    /// A year takes 1.6 × 10^16 pauses.
+    #[test]
+    fn a_transmission_over_many_pauses_ends_at_once() {
+        let outages = Outages::new(&[outage(0, 1, Some(2), OutageMode::Hold)]);
+        let year = 365 * 86_400 * 1_000_000_000;
+        let end = outages.end_of_transmission(at(1), Duration::from_nanos(year));
+        assert_eq!(end, at(2 * year));
+    }
+
+    #[test]
+    fn pauses_that_take_turns_have_no_end() {
+        let outages = Outages::new(&[
+            outage(0, 5, Some(10), OutageMode::Hold),
+            outage(5, 5, Some(10), OutageMode::Hold),
+        ]);
+        assert_eq!(outages.release(at(3)), Instant::NEVER);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Transmission at rates that change at stated times.
 
 use gridhaul_scenario::scenario::RateSchedule;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use super::outage::Outages;
 
@@ -29,15 +29,24 @@ impl RateChanges {
         let mut left = u128::from(bytes) * 8 * PER_BIT;
         while at != Instant::NEVER {
             let rate = u128::from(self.0.rate_at(at).as_bits_per_sec());
-            let until = self.0.next_change(at).min(outages.next_pause(at));
+            let change = self.0.next_change(at);
+            let until = change.min(outages.next_pause(at));
             let possible = rate * u128::from(until.since(at).as_nanos());
             // The rate of a trace may be 0.
             if left <= possible && rate > 0 {
                 // At most the time until `until`, which has 64 bits.
                 return Instant::from_nanos(at.as_nanos() + left.div_ceil(rate) as u64);
             }
-            left -= possible;
-            at = outages.release(until);
+            let busy = left.checked_div(rate).and_then(|nanos| u64::try_from(nanos).ok());
+            let busy = busy.map_or(Duration::MAX, Duration::from_nanos);
+            let (periods, free) = outages.whole_periods(at, busy, change);
+            if periods.is_zero() {
+                left -= possible;
+                at = outages.release(until);
+            } else {
+                left -= rate * u128::from(free.as_nanos());
+                at += periods;
+            }
         }
         Instant::NEVER
     }
@@ -46,7 +55,7 @@ impl RateChanges {
 #[cfg(test)]
 mod tests {
     use gridhaul_scenario::scenario::{Direction, Outage, OutageMode, RateChange};
-    use gridhaul_scenario::units::{BitRate, Duration};
+    use gridhaul_scenario::units::BitRate;
 
     use super::*;
 
@@ -82,6 +91,21 @@ mod tests {
         for (start, bytes, end) in cases {
             let sent = rates.end_of_transmission(&Outages::default(), at(start), bytes);
             assert_eq!(sent, at(end), "{bytes} B from {start} µs");
+        }
+    }
+
+    /// A pause in every second microsecond, from the first one on: half of the bits.
+    #[test]
+    fn periods_with_a_pause_are_skipped_up_to_the_next_change() {
+        let rates = RateChanges::new(RateSchedule::of(&direction()));
+        let (start, length) = (Duration::ZERO, Duration::from_micros(1));
+        let every = Some(Duration::from_micros(2));
+        let outages = Outages::new(&[Outage { start, length, every, mode: OutageMode::Hold }]);
+        // (bytes, end) in µs: 500 B and 125 B up to the changes, and 2 B in each later period.
+        let cases =
+            [(300, 600), (500, 1_000), (600, 1_800), (725, 2_100), (2_000_000_625, 2_000_002_000)];
+        for (bytes, end) in cases {
+            assert_eq!(rates.end_of_transmission(&outages, at(1), bytes), at(end), "{bytes} B");
         }
     }
 
