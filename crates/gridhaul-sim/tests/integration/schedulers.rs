@@ -106,3 +106,21 @@ fn each_class_has_its_own_queue_management() {
         close(class_mean(class, Metric::Utilisation), 1.0 / 3.0, 0.03);
     }
 }
+
+/// Packets of 1000 B take 8 ms, and a packet arrives every second: none waits.
+#[test]
+fn a_packet_that_the_transmitter_takes_at_once_is_in_no_queue() {
+    for keys in ["{}", "{ queue = '0 packets' }"] {
+        let answer = run(&format!(
+            "title = 't'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
+             [link.l]\nfrom = 'a'\nto = 'b'\nreverse.rate = '10 Mbit/s'\n\
+             forward = {{ rate = '1 Mbit/s', scheduler.class.own = {keys} }}\n\
+             [flow.f]\nfrom = 'a'\nto = 'b'\ntransport = 'datagram'\n\
+             load.periodic = {{ size = '972 B', every = '1 s', synchronised = true }}"
+        ));
+        for row in ["l.forward", "l.forward.own"] {
+            assert_eq!(mean(&answer, row, Metric::QueueMax), 0.0, "{row} with {keys}");
+            assert_eq!(mean(&answer, row, Metric::PacketsOut), 10.0, "{row} with {keys}");
+        }
+    }
+}

@@ -96,7 +96,8 @@ impl<P: LinkPayload> Scheduler<P> {
         self.next_dequeue = if self.packets() == 0 { Instant::NEVER } else { at };
     }
 
-    /// Enqueues a packet in its class. The transmitter is free from `free_at` on.
+    /// Enqueues a packet in its class, which is returned. The transmitter is free from `free_at` on.
+    /// [`note_length`](Self::note_length) must follow.
     ///
     /// # Errors
     /// The queue of the class is full.
@@ -104,7 +105,7 @@ impl<P: LinkPayload> Scheduler<P> {
         &mut self,
         packet: StoredPacket<P>,
         free_at: Instant,
-    ) -> Result<(), DropReason> {
+    ) -> Result<usize, DropReason> {
         let class = self.classifier.class_of(&packet.payload);
         let account = &mut self.accounts[class];
         account.offered += 1;
@@ -113,7 +114,6 @@ impl<P: LinkPayload> Scheduler<P> {
             account.on_refused();
             return Err(reason);
         }
-        account.queue_max = account.queue_max.max(queue.packets());
         self.rounds.activate(class);
         self.next_dequeue = self.next_dequeue.min(free_at);
         self.collect_dropped(class, DropReason::QueueFull);
@@ -121,7 +121,14 @@ impl<P: LinkPayload> Scheduler<P> {
             // FQ-CoDel has evicted the packet itself.
             self.next_dequeue = Instant::NEVER;
         }
-        Ok(())
+        Ok(class)
+    }
+
+    /// Notes the queue length of a class after an arrival. A packet that the transmitter takes at
+    /// once does not count, as in queues without classes.
+    fn note_length(&mut self, class: usize) {
+        let account = &mut self.accounts[class];
+        account.queue_max = account.queue_max.max(self.classes[class].packets());
     }
 
     /// The packet to transmit at `now`, or else the time at which a class will have tokens, which
@@ -199,11 +206,13 @@ impl<P: LinkPayload> LinkDirection<P> {
         let free_at = self.transmitter.free_at();
         let Some(impaired) = &mut self.impaired else { return Ok(()) };
         let free_at = impaired.start_of_arrival(now, free_at);
-        if let Some(scheduler) = &mut impaired.scheduler {
-            scheduler.push(packet, free_at)?;
-        }
+        let Some(scheduler) = &mut impaired.scheduler else { return Ok(()) };
+        let class = scheduler.push(packet, free_at)?;
         self.emit_dropped_by_classes(now);
         self.dequeue_due(now);
+        if let Some(scheduler) = self.scheduler_mut() {
+            scheduler.note_length(class);
+        }
         Ok(())
     }
 
