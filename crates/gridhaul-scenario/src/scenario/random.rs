@@ -364,6 +364,7 @@ mod tests {
             "loss = { packets = [3, 7] }",
             "loss = { gilbert_elliott = { good_to_bad = '0 %', bad_to_good = '5 %' } }",
             "shadowing = { margin = '3 dB', deviation = '0 dB' }",
+            "noise = [{ length = '1 ms', gap = '99 ms', loss = '0 %' }]",
             "jitter = { size = '0 s' }",
             "reorder = { probability = '5 %', delay = '0 s' }",
             "duplicate = '0 %', corrupt = '0 %', corrupt_undetected = '0 %'",

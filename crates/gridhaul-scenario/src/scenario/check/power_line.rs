@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::scenario::{Noise, PowerLine, Shadowing};
-use crate::units::{Decibel, Probability};
+use crate::units::Decibel;
 
 impl Report<'_> {
     /// Checks a power line. True if it is valid, and therefore the values that it sets for the
@@ -97,13 +97,6 @@ impl Report<'_> {
                 format!("{key}.gap"),
                 format!("the mean time between bursts is below {}", Noise::CYCLE_MIN),
                 "use `loss.bernoulli` for noise with so many bursts",
-            );
-        }
-        if noise.loss == Probability::ZERO {
-            self.refuse(
-                format!("{key}.loss"),
-                "noise with a loss of 0 % has no effect",
-                "write \"100 %\", or remove the noise",
             );
         }
     }

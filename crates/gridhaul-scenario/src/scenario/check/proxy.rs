@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::scenario::{Node, Proxy, ProxyMode};
-use crate::units::Duration;
+use crate::units::{Bytes, Duration};
 
 /// Smallest buffer of a proxy: two segments of 1,500 bytes, so that it can receive one while it
 /// sends another.
@@ -15,7 +15,11 @@ impl Report<'_> {
         if buffered && proxy.buffer.get() < BUFFER_MIN {
             self.refuse(
                 format!("{key}.buffer"),
-                format!("a buffer of {} is too small for two segments", proxy.buffer),
+                format!(
+                    "a buffer of {} is below {}, two segments of 1,500 B",
+                    proxy.buffer,
+                    Bytes::new(BUFFER_MIN)
+                ),
                 "write \"64 KiB\"",
             );
         }

@@ -5,6 +5,9 @@ use crate::scenario::route::Network;
 use crate::scenario::{Hop, Link, Shaper};
 use crate::units::{Bytes, QueueLimit};
 
+/// Headers of IPv4 and UDP (RFC 791, RFC 768) and a byte: no packet is smaller.
+const SMALLEST_PACKET: Bytes = Bytes::new(29);
+
 impl Report<'_> {
     /// Checks the shapers of all directions; `network` is given if nodes and links are valid.
     pub(super) fn shapers(&mut self, network: Option<&Network<'_>>) {
@@ -40,12 +43,15 @@ impl Report<'_> {
                 "write the size of one or two packets, such as \"3 kB\"",
             );
         }
-        if matches!(shaper.queue, QueueLimit::Packets(0))
-            || shaper.queue == QueueLimit::Bytes(Bytes::new(0))
-        {
+        let holds_no_packet = match shaper.queue {
+            QueueLimit::Packets(packets) => packets == 0,
+            QueueLimit::Bytes(bytes) => bytes < SMALLEST_PACKET,
+            QueueLimit::Unlimited => false,
+        };
+        if holds_no_packet {
             self.refuse(
                 format!("{key}.queue"),
-                "a shaper without a queue drops every packet",
+                "a shaper without a queue for a packet drops every packet",
                 "write \"100 packets\", or leave it out",
             );
         }

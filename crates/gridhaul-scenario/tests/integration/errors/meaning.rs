@@ -649,11 +649,6 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "delay =",
         "noise = [{ length = \"1 us\", gap = \"1 us\" }], delay =",
     ),
-    (
-        "noise without loss",
-        "delay =",
-        "noise = [{ length = \"1 ms\", gap = \"1 s\", loss = \"0 %\" }], delay =",
-    ),
     ("RED in two units", "delay =", "aqm.red = { min = \"5 kB\" }, delay ="),
     ("RED max<min", "delay =", "aqm.red = { min = \"15 packets\", max = \"5 packets\" }, delay ="),
     ("RED thresholds above the limit", "delay =", "queue = \"5 packets\", aqm.red = {}, delay ="),
