@@ -64,7 +64,8 @@ pub struct Stack {
     pub sack: Option<bool>,
     /// Explicit congestion notification (RFC 3168), if both ends have it: queues with `ecn` in
     /// their `aqm` mark new data instead of dropping it, and the sender reduces its window at most
-    /// once for the marks of a window. Absent: false.
+    /// once for the marks and losses of a window (section 6.1.2), also of losses alone. Absent:
+    /// false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
     /// Packetization-layer path-MTU discovery after timeouts (RFC 4821, section 7.7; Linux,

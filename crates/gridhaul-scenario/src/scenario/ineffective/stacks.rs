@@ -1,12 +1,10 @@
 //! Keys of stacks without effect.
 
-use super::super::{CongestionControlAlgorithm, Direction, Profile, Recovery, Scenario, Stack};
+use super::super::{CongestionControlAlgorithm, Profile, Recovery, Scenario, Stack};
 use super::{IneffectiveKey, Keys};
 
 /// Finds the keys of stacks that have no effect.
 pub(super) fn find(scenario: &Scenario, found: &mut Vec<IneffectiveKey>) {
-    let directions = scenario.link.values().flat_map(|link| [link.forward(), link.reverse()]);
-    let is_marked = directions.flatten().any(Direction::marks_packets);
     for (name, stack) in &scenario.stack {
         let mut keys = Keys { part: format!("stack.{name}"), found };
         keys_of_algorithms(stack, &mut keys);
@@ -17,9 +15,6 @@ pub(super) fn find(scenario: &Scenario, found: &mut Vec<IneffectiveKey>) {
             keys.without_effect("ack_every", stack.ack_every.is_some(), reason);
             keys.without_effect("quick_ack", stack.quick_ack.is_some(), reason);
         }
-        let uses_marks = stack.ecn == Some(true);
-        let reason = "no queue marks packets: set `ecn` in the `aqm` of a direction";
-        keys.without_effect("ecn", uses_marks && !is_marked, reason);
     }
 }
 
