@@ -113,7 +113,7 @@ impl Outages {
         at + left
     }
 
-    /// Whole cycles of periodic pauses that begin at `at`, outside a pause, that end before `until`,
+    /// Whole cycles of periodic pauses that begin at `at`, outside a pause, end before `until`,
     /// and in which a transmission of `busy` does not end: their length, and the time in it without
     /// a pause.
     pub(super) fn whole_periods(

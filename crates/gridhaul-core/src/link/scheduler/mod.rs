@@ -96,7 +96,7 @@ impl<P: LinkPayload> Scheduler<P> {
         self.next_dequeue = if self.packets() == 0 { Instant::NEVER } else { at };
     }
 
-    /// Enqueues a packet in its class, which is returned. The transmitter is free from `free_at` on.
+    /// Enqueues a packet, and returns its class. The transmitter is free from `free_at` on.
     /// [`note_length`](Self::note_length) must follow.
     ///
     /// # Errors
