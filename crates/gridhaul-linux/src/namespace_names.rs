@@ -1,8 +1,9 @@
 //! Names of network namespaces, by which `ip netns exec` finds them (ip-netns(8)).
 //!
 //! A name is a mount at `/run/netns/<name>`. Mounts outlive the process that made them, so every
-//! process lists its names in `/run/gridhaul/<pid>`; names in the list of a process that has ended
-//! are stale.
+//! process lists its names in `/run/gridhaul/namespaces/<pid>`; names in the list of a process that
+//! has ended are stale. `/run/gridhaul` itself has files of others, such as the records of hybrid
+//! routers.
 
 use std::fs;
 use std::io;
@@ -17,7 +18,7 @@ use crate::{Error, Namespace};
 pub const NAMESPACE_NAME_MAX: usize = 255;
 
 const NETNS: &str = "/run/netns";
-const LISTS: &str = "/run/gridhaul";
+const LISTS: &str = "/run/gridhaul/namespaces";
 
 /// Names of network namespaces, which are removed when this is dropped.
 #[derive(Debug)]
@@ -76,13 +77,13 @@ impl Drop for NamespaceNames {
 /// # Errors
 /// A name or a list of names could not be removed.
 pub fn remove_stale_namespaces() -> Result<Vec<String>, Error> {
+    remove_listed_in(Path::new(LISTS))
+}
+
+fn remove_listed_in(folder: &Path) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
-    let Ok(lists) = fs::read_dir(LISTS) else { return Ok(removed) };
-    for list in lists.flatten() {
-        let process = list.file_name();
-        if is_alive(&process.to_string_lossy()) {
-            continue;
-        }
+    let Ok(files) = fs::read_dir(folder) else { return Ok(removed) };
+    for list in files.flatten().filter(is_stale_list) {
         for name in fs::read_to_string(list.path()).unwrap_or_default().lines() {
             match remove(name) {
                 Ok(()) => removed.push(name.to_owned()),
@@ -107,6 +108,13 @@ fn remove(name: &str) -> io::Result<()> {
     fs::remove_file(path)
 }
 
+/// Whether a file is the list of a process that has ended. Files with other names are not ours.
+fn is_stale_list(file: &fs::DirEntry) -> bool {
+    let name = file.file_name();
+    let process = name.to_str().filter(|name| name.parse::<u32>().is_ok());
+    process.is_some_and(|process| !is_alive(process))
+}
+
 /// Whether the process with this number runs the same program as the calling process. The kernel
 /// reuses process numbers, so the existence of a process is not sufficient.
 fn is_alive(process: &str) -> bool {
@@ -114,5 +122,26 @@ fn is_alive(process: &str) -> bool {
     match (program(process), program("self")) {
         (Ok(other), Ok(own)) => other.trim_end() == own.trim_end(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lists_of_ended_processes_are_removed() {
+        let folder = std::env::temp_dir().join(format!("gridhaul-lists-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let own = std::process::id().to_string();
+        // Linux has no process numbers above 4,194,304 (`PID_MAX_LIMIT`).
+        let names = ["999999999", own.as_str(), "r1.router.json", "r1.router.lock"];
+        for name in names {
+            fs::write(folder.join(name), "gridhaul-no-such-namespace\n").unwrap();
+        }
+        assert_eq!(remove_listed_in(&folder).unwrap(), [""; 0]);
+        let is_left = names.map(|name| folder.join(name).exists());
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(is_left, [false, true, true, true]);
     }
 }

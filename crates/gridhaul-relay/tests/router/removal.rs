@@ -88,6 +88,32 @@ fn a_second_process_changes_nothing_while_the_router_runs() {
 }
 
 #[test]
+fn a_router_whose_record_was_deleted_undoes_its_changes() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([SHAPER, ""]);
+    let before = snapshot(&network, Side::Terminal);
+    network.start_both();
+    let record = network.config(Side::Terminal).with_file_name("state/terminal.router.json");
+    std::fs::remove_file(&record).unwrap();
+    let refused = network.relay(Side::Terminal, &["--remove"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("this hybrid router is running"), "{error}");
+    network.stop(Side::Terminal, "-TERM");
+    assert_eq!(snapshot(&network, Side::Terminal), before, "after SIGTERM");
+
+    // A killed router cannot: a removal that has nothing to read says so.
+    network.start(Side::Terminal);
+    network.stop(Side::Terminal, "-KILL");
+    std::fs::remove_file(&record).unwrap();
+    let refused = network.relay(Side::Terminal, &["--remove"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("there is no record"), "{error}");
+    assert!(!refused.status.success());
+}
+
+#[test]
 fn a_start_that_fails_changes_nothing() {
     if !is_possible() {
         return;

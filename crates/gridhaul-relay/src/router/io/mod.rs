@@ -20,6 +20,7 @@ use gridhaul_scenario::relay::RouterConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
 
+use self::record::Record;
 use self::ruleset::Selection;
 use self::sockets::ProbeSocket;
 use self::step::Step;
@@ -43,6 +44,8 @@ struct Loop {
     state: LoopState,
     /// File of the record of all changes, which no other process may use.
     record: PathBuf,
+    /// Content of the file at the start: others may delete it.
+    copy: Record,
     _lock: FileLock,
     machine: Machine,
     devices: LinkEvents,
@@ -137,7 +140,7 @@ impl EventLoop for Loop {
         if self.drain.has_begun() {
             return;
         }
-        if let Err(error) = system::remove(&self.record) {
+        if let Err(error) = system::remove_own(&self.record, &self.copy) {
             report(Level::Error, &error.to_string());
         }
     }

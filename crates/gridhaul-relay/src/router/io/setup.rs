@@ -38,11 +38,22 @@ pub(crate) fn remove(
     folder: &Path,
 ) -> Result<bool, RunError> {
     let path = path_of(config, router, folder);
-    if Record::read(&path)?.is_none() {
+    let has_record = Record::read(&path)?.is_some();
+    if !has_record && !system::is_installed() {
         return Ok(false);
     }
+    // A router that runs although its record was deleted is refused as well.
     let _lock = record::lock(&path)?;
-    system::remove(&path)
+    if has_record {
+        return system::remove(&path);
+    }
+    let (path, table) = (path.display(), ruleset::TABLE);
+    Err(RunError::Invalid(format!(
+        "router.state: there is no record {path}, but the packet filter has the table {table} of a \
+         hybrid router\n  help: if that router has another `name` or `state`, use its \
+         configuration; if its record was deleted, undo by hand the changes that `run --dry-run` \
+         lists"
+    )))
 }
 
 /// Checks a configuration on this machine.
@@ -91,7 +102,7 @@ impl Loop {
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
         // Everything that may fail comes before the changes.
         let (devices, sockets) = open(router, &poll)?;
-        let changes = system::install(router, &record)?;
+        let (changes, copy) = system::install(router, &record)?;
         let clock = Clock::starts_in(Duration::ZERO);
         let machine = match start(router, &clock) {
             Ok(machine) => machine,
@@ -111,6 +122,7 @@ impl Loop {
             waker,
             state: LoopState { config: config.clone(), requests },
             record,
+            copy,
             _lock: lock,
             machine,
             devices,

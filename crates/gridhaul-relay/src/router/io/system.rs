@@ -29,14 +29,14 @@ pub(super) enum Changes {
 
 /// Makes all changes. Those of an earlier process are adopted if they are the same, or else undone
 /// first.
-pub(super) fn install(router: &RouterConfig, path: &Path) -> Result<Changes, RunError> {
+pub(super) fn install(router: &RouterConfig, path: &Path) -> Result<(Changes, Record), RunError> {
     let plan = plan(router)?;
     if let Some(record) = Record::read(path)? {
         let set: Vec<_> = plan.steps().cloned().collect();
         if record.set == set && is_installed() {
             // The kernel may have removed routes meanwhile.
             plan.routes.iter().flatten().try_for_each(apply)?;
-            return Ok(Changes::Adopted);
+            return Ok((Changes::Adopted, record));
         }
         remove_steps(&record.undo);
         Record::remove(path)?;
@@ -51,7 +51,7 @@ pub(super) fn install(router: &RouterConfig, path: &Path) -> Result<Changes, Run
         Record::remove(path)?;
         return Err(error.into());
     }
-    Ok(Changes::Own)
+    Ok((Changes::Own, record))
 }
 
 /// Undoes all changes that are recorded. Returns whether there were any.
@@ -60,6 +60,18 @@ pub(super) fn remove(path: &Path) -> Result<bool, RunError> {
     remove_steps(&record.undo);
     Record::remove(path)?;
     Ok(true)
+}
+
+/// Undoes the changes of a router that ends. If its record was deleted meanwhile, the copy in the
+/// memory of the process serves.
+pub(super) fn remove_own(path: &Path, copy: &Record) -> Result<(), RunError> {
+    if !remove(path)? {
+        let path = path.display();
+        let text = format!("router.state: {path} was deleted while the hybrid router was running");
+        report(Level::Warning, &text);
+        remove_steps(&copy.undo);
+    }
+    Ok(())
 }
 
 /// The changes that a router needs at its start.
@@ -139,7 +151,10 @@ fn check_free(router: &RouterConfig) -> Result<(), RunError> {
         let table = ruleset::TABLE;
         return Err(RunError::Invalid(format!(
             "router: the packet filter has a table {table} already\n  help: stop the other hybrid \
-             router; if none is running, `nft delete table {table}`"
+             router; if none is running, undo by hand what it has left: `nft delete table \
+             {table}`, and the rules that `ip rule` lists for its tables (from {} on), with `ip \
+             rule del` and `ip route flush table`",
+            router.table
         )));
     }
     for (number, name) in router.link.keys().enumerate() {
@@ -178,7 +193,8 @@ fn check_free(router: &RouterConfig) -> Result<(), RunError> {
     Ok(())
 }
 
-fn is_installed() -> bool {
+/// Whether a hybrid router has set up the packet filter.
+pub(super) fn is_installed() -> bool {
     let words: Vec<_> = ["list", "table"].into_iter().chain(ruleset::TABLE.split(' ')).collect();
     read_output("nft", &words, NODE).is_ok()
 }
