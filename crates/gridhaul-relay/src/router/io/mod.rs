@@ -4,6 +4,7 @@ mod plan;
 mod record;
 mod ruleset;
 mod setup;
+mod shares;
 mod sockets;
 mod status;
 mod step;

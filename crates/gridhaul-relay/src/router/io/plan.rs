@@ -207,7 +207,7 @@ fn shaper_steps(
 }
 
 /// Twice the rate of the probes: they must not wait for other packets.
-fn probe_rate(router: &RouterConfig, link: &RouterLink) -> BitRate {
+pub(super) fn probe_rate(router: &RouterConfig, link: &RouterLink) -> BitRate {
     // The peer reports large and small probes, and a large one is sent with every second small one.
     let large = link.probe_size.map_or(0, |size| size.get() / 2);
     let reports = if large > 0 { 2 } else { 1 } * router.link.len() as u64;

@@ -14,6 +14,7 @@ use super::Loop;
 use super::plan::is_used;
 use super::record::{self, Record, path_of};
 use super::ruleset::{self, Selection};
+use super::shares;
 use super::sockets::ProbeSocket;
 use super::system::{self, Changes};
 use super::token::RouterToken;
@@ -78,6 +79,7 @@ pub(crate) fn validate(router: &RouterConfig) -> Result<(), RunError> {
             )));
         }
     }
+    shares::check(router)?;
     if router.address.parse().is_ok_and(|address| !is_local(address)) {
         let address = &router.address;
         return Err(RunError::Invalid(format!(
