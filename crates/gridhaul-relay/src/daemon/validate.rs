@@ -45,8 +45,9 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
     if let Some(split) = &config.split {
         check_legs(split)?;
     }
+    let mut faults = Vec::new();
     if let Some(router) = &config.router {
-        router::validate(router)?;
+        faults.extend(router::validate(router)?);
     }
     if let Some(collector) = &config.collector {
         check_durable(collector)?;
@@ -62,7 +63,7 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         Some(Deliver::Mqtt(mqtt)) => check_login(&config.name, mqtt, folder)?,
         Some(Deliver::Tcp(_)) | None => {}
     }
-    let mut faults = tls::check(config, folder)?;
+    faults.extend(tls::check(config, folder)?);
     let source = config.collector.as_ref().and_then(|collector| collector.source.as_ref());
     if let Some(source) = source.filter(|source| source.parse().is_ok_and(|ip| !is_local(ip))) {
         faults.push(format!(

@@ -129,6 +129,13 @@ impl Network {
         self.output(side, env!("CARGO_BIN_EXE_gridhaul-relay"), &words)
     }
 
+    /// Checks the configuration of a side.
+    pub(crate) fn check(&self, side: Side) -> Output {
+        let file = self.config(side);
+        let words = ["check", file.to_str().unwrap()];
+        self.output(side, env!("CARGO_BIN_EXE_gridhaul-relay"), &words)
+    }
+
     /// Starts the router of a side, and waits until it is ready.
     pub(crate) fn start(&mut self, side: Side) {
         let file = self.config(side);

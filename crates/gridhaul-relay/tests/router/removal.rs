@@ -181,13 +181,60 @@ fn a_dry_run_changes_nothing_and_prints_commands_that_work() {
 }
 
 #[test]
-fn a_device_that_does_not_exist_is_named() {
+fn a_device_that_does_not_exist_is_named_and_its_link_is_used_when_it_does() {
     if !is_possible() {
         return;
     }
-    let network = Network::new(["link.lte.device = \"lte7\"\n", ""]);
-    let refused = network.relay(Side::Terminal, &[]);
-    let error = String::from_utf8_lossy(&refused.stderr);
+    let keys = "link.lte.device = \"lte7\"\nlink.lte.shaper.rate = \"1 Mbit/s\"\n\
+                class.lte = { packets = { protocol = \"udp\" }, links = [\"lte\"] }\n";
+    let mut network = Network::new([keys, ""]);
+    let before = snapshot(&network, Side::Terminal);
+    let checked = network.check(Side::Terminal);
+    let error = String::from_utf8_lossy(&checked.stderr);
     assert!(error.contains("router.link.lte.device: there is no network device \"lte7\""));
-    assert!(!refused.status.success());
+    network.start(Side::Terminal);
+    assert_ne!(network.link(Side::Terminal, Some("lte")), "lte");
+    network.run(Side::Terminal, "ip link add lte7 type veth peer name lte8");
+    for device in ["lte8", "lte7"] {
+        network.run(Side::Terminal, &format!("ip link set {device} up"));
+    }
+    let is_routed = |network: &Network| {
+        let routes = network.run(Side::Terminal, "ip route show table all");
+        routes.contains("dev lte7 table 7102")
+    };
+    wait_until("the link has its routes", || is_routed(&network));
+    wait_until("the link has its shaper", || {
+        network.run(Side::Terminal, "tc qdisc show dev lte7").contains("htb 1:")
+    });
+    wait_until("the class uses it", || network.link(Side::Terminal, Some("lte")) == "lte");
+
+    // The device is created again while no router runs.
+    network.stop(Side::Terminal, "-KILL");
+    network.run(Side::Terminal, "ip link del lte7");
+    network.start(Side::Terminal);
+    network.stop(Side::Terminal, "-TERM");
+    assert_eq!(snapshot(&network, Side::Terminal), before);
+}
+
+#[test]
+fn a_router_starts_while_a_device_is_down_and_uses_its_link_later() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([SHAPER, ""]);
+    let is_routed = |network: &Network| {
+        let routes = network.run(Side::Terminal, "ip route show table all");
+        routes.contains("dev dvbt0 table 7100")
+    };
+    network.run(Side::Terminal, "ip link set dvbt0 down");
+    network.start(Side::Terminal);
+    wait_until("the other link", || network.link(Side::Terminal, None) == "gprs");
+    assert!(!is_routed(&network));
+    // A router that was killed starts as well, and continues.
+    network.stop(Side::Terminal, "-KILL");
+    network.start(Side::Terminal);
+    wait_until("the other link", || network.link(Side::Terminal, None) == "gprs");
+    network.run(Side::Terminal, "ip link set dvbt0 up");
+    wait_until("the device has its routes", || is_routed(&network));
+    wait_until("the link is used", || network.link(Side::Terminal, None) == "dvbt");
 }

@@ -1,5 +1,6 @@
 //! The thread of a hybrid router: probes, events of devices, and changes of the packet filter.
 
+mod devices;
 mod plan;
 mod record;
 mod ruleset;

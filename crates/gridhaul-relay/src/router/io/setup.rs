@@ -6,11 +6,12 @@ use std::sync::Arc;
 use gridhaul_core::router::{LinkSettings, Machine, Settings, link_number};
 use gridhaul_linux::{Clock, Error, EventFlags, LinkEvents, interface_index, replace_mark_rules};
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::RouterConfig;
+use gridhaul_scenario::relay::{RouterConfig, RouterLink};
 use gridhaul_scenario::scenario::IpVersion;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Loop;
+use super::devices;
 use super::plan::is_used;
 use super::record::{self, Record, path_of};
 use super::ruleset::{self, Selection};
@@ -57,8 +58,8 @@ pub(crate) fn remove(
     )))
 }
 
-/// Checks a configuration on this machine.
-pub(crate) fn validate(router: &RouterConfig) -> Result<(), RunError> {
+/// Checks a configuration on this machine. Returns faults with which the router starts.
+pub(crate) fn validate(router: &RouterConfig) -> Result<Vec<String>, RunError> {
     let names: Vec<_> = router.link.keys().collect();
     for (index, name) in names.iter().enumerate() {
         let equal = names[..index].iter().find(|other| link_number(other) == link_number(name));
@@ -87,7 +88,7 @@ pub(crate) fn validate(router: &RouterConfig) -> Result<(), RunError> {
              for example to the loopback device: `ip address add {address} dev lo`"
         )));
     }
-    system::check_devices(router)
+    devices::check(router)
 }
 
 impl Loop {
@@ -103,10 +104,10 @@ impl Loop {
         let lock = record::lock(&record)?;
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
         // Everything that may fail comes before the changes.
-        let (devices, sockets) = open(router, &poll)?;
+        let (devices, indices, sockets) = open(router, &poll)?;
         let (changes, copy) = system::install(router, &record)?;
         let clock = Clock::starts_in(Duration::ZERO);
-        let machine = match start(router, &clock) {
+        let machine = match start(router, &clock, &indices) {
             Ok(machine) => machine,
             Err(error) => {
                 // Adopted changes stay: packets use them, and `run --remove` undoes them.
@@ -116,8 +117,6 @@ impl Loop {
                 return Err(error.into());
             }
         };
-        let indices =
-            router.link.values().map(|link| interface_index(&link.device).unwrap_or(0)).collect();
         Ok(Self {
             clock,
             poll,
@@ -129,7 +128,7 @@ impl Loop {
             machine,
             devices,
             indices,
-            sockets: sockets.into_iter().map(Some).collect(),
+            sockets,
             retry_at: Instant::NEVER,
             watchdog: Watchdog::from_environment(),
             drain: Drain::default(),
@@ -137,25 +136,28 @@ impl Loop {
     }
 }
 
-/// Events of devices, and a socket for each link.
-fn open(
-    router: &RouterConfig,
-    poll: &Poll<RouterToken>,
-) -> Result<(LinkEvents, Vec<ProbeSocket>), Error> {
+/// Events of devices; the number of the device of each link, 0 if there is none; and the socket of
+/// each link whose device exists.
+type Opened = (LinkEvents, Vec<u32>, Vec<Option<ProbeSocket>>);
+
+fn open(router: &RouterConfig, poll: &Poll<RouterToken>) -> Result<Opened, Error> {
     let devices = LinkEvents::open()?;
     poll.add(&devices, RouterToken::Devices, EventFlags::IN)
         .map_err(Error::call("watching devices"))?;
-    let mut sockets = Vec::new();
-    for link in 0..router.link.len() {
-        sockets.push(ProbeSocket::open_watched(router, link, poll)?);
+    let (mut indices, mut sockets) = (Vec::new(), Vec::new());
+    for (number, link) in router.link.values().enumerate() {
+        let index = interface_index(&link.device).unwrap_or(0);
+        indices.push(index);
+        let open = || ProbeSocket::open_watched(router, number, poll);
+        sockets.push((index > 0).then(open).transpose()?);
     }
-    Ok((devices, sockets))
+    Ok((devices, indices, sockets))
 }
 
-/// A machine that considers all links up, whose links the classes use from now on: the first events
-/// of the devices state which are not.
-fn start(router: &RouterConfig, clock: &Clock) -> Result<Machine, Error> {
-    let machine = Machine::new(clock.now(), settings(router));
+/// A machine whose links the classes use from now on. It considers all links up whose device
+/// exists: the first events of the devices state which are not.
+fn start(router: &RouterConfig, clock: &Clock, indices: &[u32]) -> Result<Machine, Error> {
+    let machine = Machine::new(clock.now(), settings(router, indices));
     // Classes may use other links than in a process before this one.
     let selected: Vec<_> = (0..=router.class.len())
         .map(|class| Selection { class, link: machine.selected(class) })
@@ -164,14 +166,14 @@ fn start(router: &RouterConfig, clock: &Clock) -> Result<Machine, Error> {
     Ok(machine)
 }
 
-fn settings(router: &RouterConfig) -> Settings {
+fn settings(router: &RouterConfig, indices: &[u32]) -> Settings {
     let version = router.address.parse().map_or(IpVersion::V4, IpVersion::of_address);
     let headers = version.datagram_headers().get();
-    let link = |(name, link): (&String, &gridhaul_scenario::relay::RouterLink)| LinkSettings {
+    let link = |((name, link), index): ((&String, &RouterLink), &u32)| LinkSettings {
         name: name.clone(),
         probe_interval: link.probe_interval,
         large_probe: link.probe_size.map(|size| size.get().saturating_sub(headers) as usize),
-        has_carrier: true,
+        has_carrier: *index > 0,
     };
     let all = 0..router.link.len();
     let order = |names: &[String]| -> Vec<usize> {
@@ -185,7 +187,7 @@ fn settings(router: &RouterConfig) -> Settings {
         session: random() as u32 | 1,
         detection_time: router.detection_time,
         hold_time: router.hold_time,
-        links: router.link.iter().map(link).collect(),
+        links: router.link.iter().zip(indices).map(link).collect(),
         classes: classes.chain([order(&[])]).collect(),
     }
 }

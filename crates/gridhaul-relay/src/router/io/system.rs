@@ -2,22 +2,18 @@
 
 use std::path::Path;
 
-use gridhaul_linux::{Error, apply_ruleset, interface_index, read_output, read_sysctl, set_sysctl};
-use gridhaul_scenario::relay::{RouterConfig, RouterLink};
+use gridhaul_linux::{Error, apply_ruleset, read_output, read_sysctl, set_sysctl};
+use gridhaul_scenario::relay::RouterConfig;
 
-use super::plan::{
-    AFTER_MAIN, DeviceBefore, Plan, option, reverse_path_filter_of, table, undo, versions,
-};
+use super::devices;
+use super::plan::{AFTER_MAIN, Plan, option, reverse_path_filter_of, table, undo, versions};
 use super::record::Record;
 use super::ruleset;
 use super::step::Step;
 use crate::runtime::{Level, RunError, report};
 
-/// Bytes of the Ethernet header.
-const ETHERNET: u32 = 14;
-
 /// Whom errors of programs name.
-const NODE: &str = "the hybrid router";
+pub(super) const NODE: &str = "the hybrid router";
 
 /// Whose changes a router uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,18 +30,19 @@ pub(super) fn install(router: &RouterConfig, path: &Path) -> Result<(Changes, Re
     if let Some(record) = Record::read(path)? {
         let set: Vec<_> = plan.steps().cloned().collect();
         if record.set == set && is_installed() {
-            // The kernel may have removed routes meanwhile.
-            plan.routes.iter().flatten().try_for_each(apply)?;
+            devices::repeat_links(router, &plan)?;
             return Ok((Changes::Adopted, record));
         }
         remove_steps(&record.undo);
         Record::remove(path)?;
     }
     check_free(router)?;
-    let before: Vec<_> = router.link.values().map(read_before).collect::<Result<_, Error>>()?;
+    let before: Vec<_> =
+        router.link.values().map(devices::read_before).collect::<Result<_, Error>>()?;
     let record = Record::new(&plan, undo(router, &before));
     record.write(path)?;
-    let done = plan.steps().try_for_each(apply);
+    let done =
+        devices::apply_links(router, &plan).and_then(|()| plan.rules.iter().try_for_each(apply));
     if let Err(error) = done {
         remove_steps(&record.undo);
         Record::remove(path)?;
@@ -81,18 +78,8 @@ pub(super) fn plan(router: &RouterConfig) -> Result<Plan, Error> {
     // devices without an address.
     let of_all = read_sysctl(&reverse_path_filter_of("all"))?;
     let of_devices = if of_all == "0" { "0" } else { "2" };
-    let link_headers: Vec<_> = router.link.values().map(link_header).collect();
+    let link_headers: Vec<_> = router.link.values().map(devices::link_header).collect();
     Ok(Plan::new(router, &preferred(router), of_devices, &link_headers))
-}
-
-/// Bytes below the IP header that a shaper of the device of a link would count: those of Ethernet.
-/// A device that does not exist at present is shaped when it does.
-fn link_header(link: &RouterLink) -> u32 {
-    if link.shaper.is_none() {
-        return 0;
-    }
-    let shown = read_output("ip", &["link", "show", "dev", &link.device], NODE);
-    if shown.is_ok_and(|text| text.contains("link/ether")) { ETHERNET } else { 0 }
 }
 
 /// The first link of each class, and the first link for all other packets.
@@ -112,37 +99,6 @@ pub(super) fn apply(step: &Step) -> Result<(), Error> {
             read_output(program.name(), &arguments, NODE).map(drop)
         }
     }
-}
-
-/// A device of the configuration must exist, and carry the probes of its link.
-pub(super) fn check_devices(router: &RouterConfig) -> Result<(), RunError> {
-    for (name, link) in &router.link {
-        if interface_index(&link.device).is_err() {
-            return Err(RunError::Invalid(format!(
-                "router.link.{name}.device: there is no network device {:?}\n  help: `ip link` \
-                 lists the devices; create it before the relay starts",
-                link.device
-            )));
-        }
-        if let (Some(size), Some(mtu)) = (link.probe_size, mtu_of(&link.device)?)
-            && size.get() > mtu
-        {
-            return Err(RunError::Invalid(format!(
-                "router.link.{name}.probe_size: {} B exceed the MTU of {}, {mtu} B\n  help: write \
-                 the MTU of the path, at most \"{mtu} B\"",
-                size.get(),
-                link.device
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The MTU of a device in bytes.
-fn mtu_of(device: &str) -> Result<Option<u64>, Error> {
-    let text = read_output("ip", &["link", "show", "dev", device], NODE)?;
-    let mut words = text.split_whitespace().skip_while(|word| *word != "mtu");
-    Ok(words.nth(1).and_then(|mtu| mtu.parse().ok()))
 }
 
 /// Nothing that belongs to others may have to be replaced.
@@ -178,39 +134,13 @@ fn check_free(router: &RouterConfig) -> Result<(), RunError> {
             }
         }
     }
-    for (name, link) in router.link.iter().filter(|(_, link)| link.shaper.is_some()) {
-        let device = &link.device;
-        let found = read_output("tc", &["qdisc", "show", "dev", device, "root"], NODE)?;
-        // Queueing disciplines that the kernel has chosen have the handle 0.
-        if found.lines().any(|line| !line.contains(" 0: ")) {
-            return Err(RunError::Invalid(format!(
-                "router.link.{name}.shaper: {device} has a queueing discipline already: {}\n  \
-                 help: remove it (`tc qdisc del dev {device} root`), or the shaper",
-                found.trim()
-            )));
-        }
-    }
-    Ok(())
+    devices::check_free(router)
 }
 
 /// Whether a hybrid router has set up the packet filter.
 pub(super) fn is_installed() -> bool {
     let words: Vec<_> = ["list", "table"].into_iter().chain(ruleset::TABLE.split(' ')).collect();
     read_output("nft", &words, NODE).is_ok()
-}
-
-fn read_before(link: &RouterLink) -> Result<DeviceBefore, Error> {
-    let device = &link.device;
-    let reverse_path_filter = read_sysctl(&reverse_path_filter_of(device))?;
-    let gso_max_segments = match &link.shaper {
-        Some(_) => {
-            let text = read_output("ip", &["-d", "link", "show", "dev", device], NODE)?;
-            let mut words = text.split_whitespace().skip_while(|word| *word != "gso_max_segs");
-            words.nth(1).map(str::to_owned)
-        }
-        None => None,
-    };
-    Ok(DeviceBefore { reverse_path_filter, gso_max_segments })
 }
 
 /// Undoes changes. Those that were undone already, or that went with their device, are none.
