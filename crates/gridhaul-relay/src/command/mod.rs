@@ -10,8 +10,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use gridhaul_cli::{PackageFilesArgs, write_package_files};
 use gridhaul_linux::Clock;
 use gridhaul_relay::daemon::{
-    Program, RunError, StatusError, query, remove_router, router_commands, run as run_relay,
-    validate,
+    Program, RunError, StatusError, machine_notes, query, remove_router, router_commands,
+    run as run_relay, validate,
 };
 use gridhaul_relay::listing::{ListingError, Owner, list};
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
@@ -241,7 +241,7 @@ fn check(files: &[PathBuf]) -> Result<(), CommandError> {
             return Err(at(faults.join("\n")));
         }
         println!("{}: valid", file.display());
-        for note in config.notes() {
+        for note in config.notes().into_iter().chain(machine_notes(&config)) {
             println!("note: {note}");
         }
     }

@@ -19,13 +19,14 @@ use crate::runtime::event_loop::End;
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management;
 use crate::runtime::report::report_faults;
+use crate::runtime::{Level, report};
 use crate::split::io as split;
 
 pub use crate::runtime::RunError;
 pub use crate::runtime::management::{StatusError, query};
 pub use crate::runtime::program::{Program, Validate};
 pub use crate::runtime::tls::TlsError;
-pub use validate::validate;
+pub use validate::{machine_notes, validate};
 
 /// Runs a relay until it is stopped by SIGTERM or SIGINT. After SIGHUP, the relay reads its
 /// configuration again; after SIGUSR2, it is replaced by the program that is in the file system
@@ -36,6 +37,9 @@ pub use validate::validate;
 pub fn run(config: &RelayConfig, program: &Program) -> Result<(), RunError> {
     gridhaul_linux::raise_open_file_limit();
     report_faults(&validate(config, program.folder())?);
+    for note in machine_notes(config) {
+        report(Level::Warning, &note);
+    }
     let sockets = open_sockets(config).map_err(|error| {
         // A second process on the same log finds its addresses in use: the log is the better
         // explanation.

@@ -74,6 +74,12 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
     Ok(faults)
 }
 
+/// Notes about what is likely to be a mistake on this machine, although it may be intended.
+#[must_use]
+pub fn machine_notes(config: &RelayConfig) -> Vec<String> {
+    config.router.as_ref().map(router::notes).unwrap_or_default()
+}
+
 /// Packets for listeners whose data is acknowledged when it is durable must reach the TUN device.
 fn check_durable(keys: &CollectorConfig) -> Result<(), RunError> {
     let durable = keys.listener.iter().filter(|(_, listener)| listener.is_durable());

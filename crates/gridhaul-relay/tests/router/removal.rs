@@ -238,3 +238,24 @@ fn a_router_starts_while_a_device_is_down_and_uses_its_link_later() {
     wait_until("the device has its routes", || is_routed(&network));
     wait_until("the link is used", || network.link(Side::Terminal, None) == "dvbt");
 }
+
+#[test]
+fn an_ethernet_link_without_a_next_hop_is_noted() {
+    if !is_possible() {
+        return;
+    }
+    let network = Network::new(["link.dvbt.gateway = [\"10.9.0.1\"]\n", ""]);
+    let noted = |network: &Network| {
+        let checked = network.check(Side::Terminal);
+        assert!(checked.status.success());
+        String::from_utf8_lossy(&checked.stdout).into_owned()
+    };
+    assert!(!noted(&network).contains("note:"), "the peer answers for its own address");
+    let file = network.config(Side::Terminal);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replace("[\"10.9.0.1\"]\nstate", "[\"192.168.1.0/24\"]\nstate");
+    std::fs::write(&file, text).unwrap();
+    let text = noted(&network);
+    assert!(text.contains("note: router.link.gprs.gateway: gprs0 is an Ethernet device"), "{text}");
+    assert!(!text.contains("router.link.dvbt"), "{text}");
+}

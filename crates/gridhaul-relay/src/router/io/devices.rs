@@ -1,10 +1,13 @@
 //! Devices of the links of a hybrid router. One that is down or does not exist delays only its own
 //! link.
 
-use gridhaul_linux::{Error, interface_index, read_output, read_sysctl};
-use gridhaul_scenario::relay::{RouterConfig, RouterLink};
+use std::net::IpAddr;
 
-use super::plan::{DeviceBefore, Plan, reverse_path_filter_of};
+use gridhaul_linux::{Error, interface_index, read_output, read_sysctl};
+use gridhaul_scenario::relay::{RouterConfig, RouterLink, network_prefixes};
+use gridhaul_scenario::scenario::IpVersion;
+
+use super::plan::{DeviceBefore, Plan, reverse_path_filter_of, versions};
 use super::step::Step;
 use super::system::{NODE, apply};
 use crate::runtime::{Level, RunError, report};
@@ -89,6 +92,37 @@ pub(super) fn check(router: &RouterConfig) -> Result<Vec<String>, RunError> {
     Ok(faults)
 }
 
+/// Notes about Ethernet links without a next hop. The kernel looks for the host of each packet on
+/// such a link, where the peer answers for itself only: its probes arrive, and nothing else does.
+pub(crate) fn notes(router: &RouterConfig) -> Vec<String> {
+    let peer = router.peer.parse().ok();
+    let is_beyond_peer = |version: &IpVersion| {
+        let mut networks = network_prefixes(&router.destinations).into_iter();
+        networks.any(|(ip, _)| IpVersion::of_address(ip) == *version && Some(ip) != peer)
+    };
+    let mut notes = Vec::new();
+    for (name, link) in router.link.iter().filter(|(_, link)| is_ethernet(&link.device)) {
+        let gateways = || link.gateway.iter().filter_map(|ip| ip.parse::<IpAddr>().ok());
+        let has_gateway =
+            |version: IpVersion| gateways().any(|ip| IpVersion::of_address(ip) == version);
+        let mut missing = versions(router).into_iter().filter(|version| !has_gateway(*version));
+        if missing.any(|version| is_beyond_peer(&version)) {
+            notes.push(format!(
+                "router.link.{name}.gateway: {} is an Ethernet device without a next hop, on which \
+                 the kernel looks for each destination itself\n  help: write the address of the \
+                 peer ({}), unless it answers for the destinations (proxy ARP)",
+                link.device, router.peer
+            ));
+        }
+    }
+    notes
+}
+
+fn is_ethernet(device: &str) -> bool {
+    let shown = read_output("ip", &["link", "show", "dev", device], NODE);
+    shown.is_ok_and(|text| text.contains("link/ether"))
+}
+
 /// The MTU of a device in bytes.
 fn mtu_of(device: &str) -> Result<Option<u64>, Error> {
     let text = read_output("ip", &["link", "show", "dev", device], NODE)?;
@@ -127,8 +161,7 @@ pub(super) fn link_header(link: &RouterLink) -> u32 {
     if link.shaper.is_none() {
         return 0;
     }
-    let shown = read_output("ip", &["link", "show", "dev", &link.device], NODE);
-    if shown.is_ok_and(|text| text.contains("link/ether")) { ETHERNET } else { 0 }
+    if is_ethernet(&link.device) { ETHERNET } else { 0 }
 }
 
 /// The settings of the device of a link; for one that does not exist, those that it will have.

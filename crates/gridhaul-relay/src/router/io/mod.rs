@@ -37,6 +37,7 @@ use crate::runtime::systemd::Watchdog;
 use crate::runtime::upgrade::UpgradeState;
 use crate::runtime::{Level, RunError, event_loop, report};
 
+pub(crate) use devices::notes;
 pub(crate) use setup::{commands, remove, validate};
 
 struct Loop {
