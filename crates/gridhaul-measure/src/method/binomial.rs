@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn certain_outcomes() {
+    fn certain_outcomes_have_one_possible_number_of_successes() {
         assert_eq!(Binomial::new(7, 0.0).smallest_with(0.9), 0);
         assert_eq!(Binomial::new(7, 1.0).smallest_with(0.9), 7);
     }

@@ -160,7 +160,7 @@ mod tests {
     };
 
     #[test]
-    fn timeouts_by_hand() {
+    fn the_rate_with_timeouts_agrees_with_a_calculation_by_hand() {
         // β = 0.7: 1.7² / 6 = 0.481667, 1 - 0.35 = 0.65. (1 - p) / p = 9:
         // W = (0.65 + √(0.4225 + 17.34)) / 0.963333 = 5.049714.
         assert!((friendly_window_at_loss(0.1) - 5.049_714).abs() < 1e-6);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_points() {
+    fn utilisation_grows_with_the_queue_from_three_quarters_to_one() {
         // No queue: the mean of a sawtooth from one half to one.
         assert!((sawtooth_utilisation(40.0, 0.0) - 0.75).abs() < 1e-12);
         // A queue of one bandwidth-delay product: always saturated.

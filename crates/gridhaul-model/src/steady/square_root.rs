@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_by_hand() {
+    fn the_square_root_law_agrees_with_a_calculation_by_hand() {
         // p = 0.015: √(2 · 0.015 / 3) = √0.01 = 0.1. RTT 0.1 s: 1 / (0.1 · 0.1) = 100.
         assert!((square_root_rate(0.1, 0.015, 1.0) - 100.0).abs() < 1e-9);
         // Two segments for each acknowledgement: √2 less.

@@ -181,14 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn limiting_cases() {
+    fn the_window_limits_without_loss_and_the_timeout_with_total_loss() {
         // Without loss: the window per round-trip time. With 100 % loss: one segment per timeout of
         // 64 times the initial value.
         assert_eq!(send_rate(&Connection { loss: 0.0, window: 10.0, ..SLOW }), 50.0);
         let total_loss = Connection { loss: 1.0, ..SLOW };
         assert!((send_rate(&total_loss) - 1.0 / 64.0).abs() < 1e-12);
         assert_eq!(delivery_rate(&total_loss), 0.0);
-        // Rare losses: the square-root law.
+    }
+
+    #[test]
+    fn rare_losses_give_the_square_root_law() {
         let rare = Connection { loss: 1e-8, window: 1e9, ..SLOW };
         assert!((send_rate(&rare) / square_root_rate(0.2, 1e-8, 2.0) - 1.0).abs() < 1e-3);
         assert!((timeout_share(1e-12, 300.0) - 0.01).abs() < 1e-9);

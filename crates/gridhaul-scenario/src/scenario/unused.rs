@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_without_links() {
+    fn a_node_without_links_is_isolated() {
         assert_eq!(scenario(&flow("a")).isolated_nodes(), ["alone"]);
     }
 

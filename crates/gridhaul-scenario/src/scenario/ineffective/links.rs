@@ -21,7 +21,7 @@ pub(super) fn find(scenario: &Scenario, found: &mut Vec<IneffectiveKey>) {
                 let has_own_limits = scheduler.class.values().all(|class| class.queue.is_some());
                 let is_set = direction.queue != Direction::default_queue();
                 let reason = "each class of the scheduler has its own `queue`";
-                keys.without_effect("queue", is_set && has_own_limits, reason);
+                keys.report_if(is_set && has_own_limits, "queue", reason);
             }
         }
     }
@@ -30,15 +30,15 @@ pub(super) fn find(scenario: &Scenario, found: &mut Vec<IneffectiveKey>) {
 fn keys_of_power_line(line: &PowerLine, keys: &mut Keys<'_>) {
     let is_used = line.distance.is_some() || line.shadowing;
     let reason = "without `distance` and `shadowing`, a line has no spans";
-    keys.without_effect("span", line.span.is_some() && !is_used, reason);
+    keys.report_if(line.span.is_some() && !is_used, "span", reason);
 }
 
 fn keys_of_radio(radio: Option<&Radio>, keys: &mut Keys<'_>) {
     let Some(radio) = radio else { return };
     if radio.parameters().transmissions == 1 {
         let reason = "with one transmission, no block is repeated";
-        keys.without_effect("radio.round_trip", radio.round_trip.is_some(), reason);
-        keys.without_effect("radio.repetition_error", radio.repetition_error.is_some(), reason);
+        keys.report_if(radio.round_trip.is_some(), "radio.round_trip", reason);
+        keys.report_if(radio.repetition_error.is_some(), "radio.repetition_error", reason);
     }
 }
 
@@ -46,7 +46,7 @@ fn keys_of_latency(latency: Option<&LoadLatency>, keys: &mut Keys<'_>) {
     let Some(latency) = latency.filter(|latency| latency.paired_with.is_none()) else { return };
     let is_set = latency.paired != LoadLatency::default_paired();
     let reason = "without `paired_with`, no direction is paired with this one";
-    keys.without_effect("load_latency.paired", is_set, reason);
+    keys.report_if(is_set, "load_latency.paired", reason);
 }
 
 /// Keys that concern segments of TCP only.
@@ -55,8 +55,8 @@ fn keys_of_segments(scenario: &Scenario, direction: &Direction, keys: &mut Keys<
         return;
     }
     let reason = "no flow of the scenario is a TCP flow";
-    keys.without_effect("mss_clamp", direction.mss_clamp.is_some(), reason);
-    keys.without_effect("packet_too_big", direction.packet_too_big.is_some(), reason);
+    keys.report_if(direction.mss_clamp.is_some(), "mss_clamp", reason);
+    keys.report_if(direction.packet_too_big.is_some(), "packet_too_big", reason);
 }
 
 /// Queues that mark packets of which none is capable of ECN.
@@ -67,12 +67,12 @@ fn keys_of_marks(scenario: &Scenario, direction: &Direction, keys: &mut Keys<'_>
     let reason = "no stack has `ecn`, so that packets are dropped";
     let name = |aqm: &Aqm| aqm.marks().then(|| format!("aqm.{}.ecn", aqm.name()));
     if let Some(key) = direction.aqm.as_ref().and_then(name) {
-        keys.without_effect(&key, true, reason);
+        keys.report_if(true, &key, reason);
     }
     let classes = direction.scheduler.iter().flat_map(|scheduler| &scheduler.class);
     for (class, table) in classes {
         if let Some(key) = table.aqm.as_ref().and_then(name) {
-            keys.without_effect(&format!("scheduler.class.{class}.{key}"), true, reason);
+            keys.report_if(true, &format!("scheduler.class.{class}.{key}"), reason);
         }
     }
 }
@@ -82,10 +82,10 @@ fn keys_of_scheduler(scenario: &Scenario, scheduler: &Scheduler, keys: &mut Keys
     if weighted < 2 {
         let reason = "only classes without a priority share the time";
         let is_set = scheduler.quantum != Scheduler::default_quantum();
-        keys.without_effect("scheduler.quantum", is_set, reason);
+        keys.report_if(is_set, "scheduler.quantum", reason);
         for (name, class) in &scheduler.class {
             let key = format!("scheduler.class.{name}.weight");
-            keys.without_effect(&key, class.weight.is_some(), reason);
+            keys.report_if(class.weight.is_some(), &key, reason);
         }
     }
     for (name, class) in &scheduler.class {
@@ -93,6 +93,6 @@ fn keys_of_scheduler(scenario: &Scenario, scheduler: &Scheduler, keys: &mut Keys
             || !class.flows.is_empty()
             || scenario.flow.values().any(|flow| class.dscp.contains(&flow.dscp));
         let reason = "no flow has a code point of this class";
-        keys.without_effect(&format!("scheduler.class.{name}"), !has_packets, reason);
+        keys.report_if(!has_packets, &format!("scheduler.class.{name}"), reason);
     }
 }

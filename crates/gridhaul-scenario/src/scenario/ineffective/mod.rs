@@ -41,9 +41,9 @@ impl Scenario {
 }
 
 impl Keys<'_> {
-    /// Reports a key of this part if it `is_set` without an effect.
-    fn without_effect(&mut self, key: &str, is_set: bool, reason: &'static str) {
-        if is_set {
+    /// Reports a key of this part if it `is_without_effect`.
+    fn report_if(&mut self, is_without_effect: bool, key: &str, reason: &'static str) {
+        if is_without_effect {
             self.found.push(IneffectiveKey { key: format!("{}.{key}", self.part), reason });
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_another_algorithm() {
+    fn keys_of_an_algorithm_that_the_stack_does_not_use_have_no_effect() {
         let all = "vegas_alpha = 1.0\nmedx_beta = 1.5\nhystart = true\n";
         let with = |algorithm: &str| found(&format!("{all}{algorithm}"), "", "");
         assert_eq!(with(""), ["stack.s.vegas_alpha", "stack.s.medx_beta"]);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_recovery_and_acknowledgements() {
+    fn prr_needs_rack_or_profile_linux_and_ack_every_needs_a_delay() {
         assert_eq!(found("prr = true", "", ""), [""; 0]);
         assert_eq!(found("profile = 'rfc'\nprr = true", "", ""), ["stack.s.prr"]);
         assert_eq!(found("recovery = 'new_reno'\nprr = true", "", ""), ["stack.s.prr"]);
@@ -109,34 +109,56 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_links() {
+    fn retransmission_keys_of_a_radio_need_a_second_transmission() {
         let with = |direction: &str| found("", direction, "");
         let radio = ", radio = { standard = 'lte', transmissions = 1, round_trip = '9 ms', \
                      repetition_error = '2 %' }";
         let keys = ["round_trip", "repetition_error"];
         assert_eq!(with(radio), keys.map(|key| format!("link.l.both.radio.{key}")));
         assert_eq!(with(", radio = { standard = 'lte', round_trip = '9 ms' }"), [""; 0]);
-        assert_eq!(with(", load_latency.paired = '9 s'"), ["link.l.both.load_latency.paired"]);
-        assert_eq!(with(", mss_clamp = '500 B'"), [""; 0]);
     }
 
     #[test]
-    fn keys_of_schedulers() {
-        let with = |keys: &str| found("", &format!(", {keys}"), "");
-        let scheduler = |quantum: &str, other: &str| {
-            format!(
-                "scheduler = {{ {quantum}class = {{ first = {{ flows = ['f'], priority = 1, queue \
-                 = '9 packets' }}, other = {{ {other} }} }} }}"
-            )
+    fn a_paired_latency_needs_a_paired_direction() {
+        let paired = ", load_latency.paired = '9 s'";
+        assert_eq!(found("", paired, ""), ["link.l.both.load_latency.paired"]);
+    }
+
+    #[test]
+    fn keys_of_segments_have_an_effect_on_a_tcp_flow() {
+        assert_eq!(found("", ", mss_clamp = '500 B'", ""), [""; 0]);
+    }
+
+    /// A scheduler of two classes: the first has a priority and a queue, the other these keys.
+    fn scheduler(other: &str) -> String {
+        format!(
+            "class = {{ first = {{ flows = ['f'], priority = 1, queue = '9 packets' }}, other = \
+             {{ {other} }} }}"
+        )
+    }
+
+    #[test]
+    fn keys_of_weights_need_two_classes_without_priority() {
+        let with = |keys: &str| found("", &format!(", scheduler = {{ {keys} }}"), "");
+        let quantum = format!("quantum = '3 kB', {}", scheduler(""));
+        assert_eq!(with(&quantum), ["link.l.both.scheduler.quantum"]);
+        let weight = with(&scheduler("weight = 3"));
+        assert_eq!(weight, ["link.l.both.scheduler.class.other.weight"]);
+    }
+
+    #[test]
+    fn the_queue_of_a_direction_needs_a_class_without_its_own() {
+        let with = |other: &str| {
+            let scheduler = scheduler(other);
+            found("", &format!(", queue = '7 packets', scheduler = {{ {scheduler} }}"), "")
         };
-        let key = |key: &str| format!("link.l.both.{key}");
-        let quantum = scheduler("quantum = '3 kB', ", "");
-        assert_eq!(with(&quantum), [key("scheduler.quantum")]);
-        assert_eq!(with(&scheduler("", "weight = 3")), [key("scheduler.class.other.weight")]);
-        let limited = scheduler("", "queue = '5 packets'");
-        assert_eq!(with(&format!("queue = '7 packets', {limited}")), [key("queue")]);
-        assert_eq!(with(&format!("queue = '7 packets', {}", scheduler("", ""))), [""; 0]);
-        let by_code_point = "scheduler.class = { urgent = { dscp = ['EF'] }, other = {} }";
-        assert_eq!(with(by_code_point), [key("scheduler.class.urgent")]);
+        assert_eq!(with("queue = '5 packets'"), ["link.l.both.queue"]);
+        assert_eq!(with(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_class_needs_a_flow_with_its_code_point() {
+        let direction = ", scheduler.class = { urgent = { dscp = ['EF'] }, other = {} }";
+        assert_eq!(found("", direction, ""), ["link.l.both.scheduler.class.urgent"]);
     }
 }
