@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::{LinkAccount, PathCounters};
 use gridhaul_core::load::{
-    AcknowledgementCounters, DeadlineCounter, Goodputs, InProgress, message_loss,
+    AcknowledgementCounters, Goodputs, InProgress, MessageRow, message_loss,
 };
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning, segment_metrics};
 use gridhaul_scenario::scenario::{Scenario, Transport};
@@ -132,17 +132,14 @@ fn flow_row(
             (None, None) => metrics
                 .extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss))),
         }
-        let all_arrived = row.delays.count() == row.ready;
-        let completed = row.in_progress.as_ref().filter(|_| all_arrived);
-        let last = completed.and_then(InProgress::span);
-        metrics.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
-        row.delays.metrics(&row.waiting, &mut metrics);
-        metrics.extend(
-            row.deadline_counter
-                .as_ref()
-                .and_then(DeadlineCounter::share)
-                .map(|share| (Metric::DeadlineMet, share)),
-        );
+        let messages = MessageRow {
+            due: row.ready,
+            delays: &row.delays,
+            waiting: &row.waiting,
+            in_progress: row.in_progress.as_ref(),
+            deadline: row.deadline_counter.as_ref(),
+        };
+        messages.metrics(&mut metrics);
     }
     metrics
 }

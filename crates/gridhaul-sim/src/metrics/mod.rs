@@ -8,7 +8,7 @@ mod undelivered;
 
 use gridhaul_core::link::{ConfusionMatrix, LinkAccount, PathCounters};
 use gridhaul_core::load::{
-    Application, DeadlineCounter, Goodputs, InFlightMessages, InProgress, Transfers, message_loss,
+    Application, Goodputs, InFlightMessages, MessageRow, Transfers, message_loss,
 };
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows, segment_metrics};
 use gridhaul_scenario::scenario::FlowEnd;
@@ -257,15 +257,7 @@ fn flow_row(
         openings.metrics(&mut metrics);
     }
     if members.tcp {
-        senders.metrics(&mut metrics);
-        metrics.push((
-            Metric::SegmentsReceived,
-            (totals.reverse_segments - earlier.reverse_segments) as f64,
-        ));
-        let loss_causes = &state.counters.loss_causes;
-        if loss_causes.classifies(row as u32) {
-            loss_causes.rows()[row].since(&before.confusion_matrices[row]).metrics(&mut metrics);
-        }
+        tcp_metrics(state, before, row, senders, &mut metrics);
         // Successive connections have no common window.
         if connections.is_none() {
             let integral = totals.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
@@ -273,35 +265,32 @@ fn flow_row(
             metrics.push((Metric::CwndMean, mean));
         }
     }
-    let check = state.counters.deadline_checks[row].as_ref();
-    if let Some(check) = check {
+    if let Some(check) = &state.counters.deadline_checks[row] {
         let met = members.transfers.deadline_met(check.deadline(), state.end());
         metrics.extend(met.map(|share| (Metric::DeadlineMet, share)));
     }
     if members.messages {
-        metrics.push((Metric::MessagesDue, totals.due as f64));
-        if totals.may_be_altered {
-            metrics.push((Metric::AlteredMessages, totals.altered as f64));
-        }
-        let (lost, of) = if state.add_acknowledged(row, &mut metrics) {
-            (0, 0)
-        } else if members.tcp {
-            (members.undelivered.unsent, totals.due)
-        } else {
-            (totals.datagrams_lost, totals.due)
-        };
-        metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
-        let completed = state.counters.in_progress[row].as_ref();
-        let all_arrived = state.counters.delays[row].count() == totals.due;
-        let completed = completed.filter(|_| all_arrived);
-        let last = completed.and_then(InProgress::span);
-        metrics.extend(last.map(|last| (Metric::LastCompletion, last.as_secs_f64())));
-        state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
-        metrics.extend(
-            check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),
-        );
+        members.message_metrics(state, row, &mut metrics);
     }
     metrics
+}
+
+/// Adds the metrics of the senders of a row of TCP flows, whose counters since the warm-up are
+/// `senders`.
+fn tcp_metrics(
+    state: RunState<'_>,
+    before: &WarmupSnapshot,
+    row: usize,
+    senders: &SenderSums,
+    into: &mut Metrics,
+) {
+    senders.metrics(into);
+    let received = state.counters.rows[row].reverse_segments - before.rows[row].reverse_segments;
+    into.push((Metric::SegmentsReceived, received as f64));
+    let loss_causes = &state.counters.loss_causes;
+    if loss_causes.classifies(row as u32) {
+        loss_causes.rows()[row].since(&before.confusion_matrices[row]).metrics(into);
+    }
 }
 
 impl Members {
@@ -347,6 +336,30 @@ impl Members {
             Some(transfer) => self.transfers.add(transfer, delivered, end),
             None => self.goodputs.add(delivered - earlier, secs),
         }
+    }
+
+    /// Adds the metrics of the messages of a row.
+    fn message_metrics(&self, state: RunState<'_>, row: usize, into: &mut Metrics) {
+        let counters = state.counters;
+        let totals = &counters.rows[row];
+        into.push((Metric::MessagesDue, totals.due as f64));
+        if totals.may_be_altered {
+            into.push((Metric::AlteredMessages, totals.altered as f64));
+        }
+        // Acknowledged messages have columns of their own for losses.
+        if !state.add_acknowledged(row, into) {
+            let lost = if self.tcp { self.undelivered.unsent } else { totals.datagrams_lost };
+            let loss = message_loss(lost, totals.due);
+            into.extend(loss.map(|loss| (Metric::MessageLoss, loss)));
+        }
+        let messages = MessageRow {
+            due: totals.due,
+            delays: &counters.delays[row],
+            waiting: &self.undelivered.waiting,
+            in_progress: counters.in_progress[row].as_ref(),
+            deadline: counters.deadline_checks[row].as_ref(),
+        };
+        messages.metrics(into);
     }
 
     /// Adds the metrics of transfers, or the goodput of flows without transfers.
