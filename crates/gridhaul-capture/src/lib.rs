@@ -28,6 +28,7 @@
 mod comparison;
 mod connection;
 mod connections;
+mod csv;
 mod error;
 mod estimate;
 mod explanation;

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 fn make_page(module: &Path, to: &Path) -> anyhow::Result<()> {
     let module = read(module)?;
     let page = page::make(&module)?;
-    fs::write(to, &page).with_context(|| format!("{}", to.display()))?;
+    fs::write(to, &page).with_context(|| format!("cannot write {}", to.display()))?;
     let size = |bytes: usize| format!("{:.2} MB", bytes as f64 / 1e6);
     println!("{}: {}", to.display(), size(page.len()));
     ensure!(page.len() <= PAGE_BYTES_MAX, "the page is larger than {}", size(PAGE_BYTES_MAX));

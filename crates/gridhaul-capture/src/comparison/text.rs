@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Comparison, ConnectionComparison};
+use crate::csv::csv_cell;
 use crate::quantity::{bit_rate, bytes, seconds};
 
 impl Comparison {
@@ -19,7 +20,7 @@ impl Comparison {
             let reason = parting.and_then(|parting| parting.reason.as_deref()).unwrap_or_default();
             let _ = write!(
                 text,
-                "{},{},{},{sender},{},{},{},{},{},{},\"{}\"\r\n",
+                "{},{},{},{sender},{},{},{},{},{},{},{}\r\n",
                 row.number,
                 row.ends.client,
                 row.ends.server,
@@ -29,7 +30,7 @@ impl Comparison {
                 number(row.difference),
                 number(parting.map(|parting| parting.at_s)),
                 parting.map_or("", |parting| parting.behind.name()),
-                reason.replace('"', "\"\"")
+                csv_cell(reason)
             );
         }
         text

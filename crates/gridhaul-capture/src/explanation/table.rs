@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Confidence, ConnectionExplanation, Explanation};
+use crate::csv::csv_cell;
 use crate::{Estimate, Limit};
 
 /// The connections of a capture as CSV, with a line of names.
@@ -14,7 +15,7 @@ pub fn connections_csv(explanation: &Explanation) -> String {
     for connection in &explanation.connections {
         let cells = COLUMNS.iter().map(|(_, cell)| cell(connection));
         let shares = Limit::ALL.map(|limit| format!("{:.4}", connection.shares.of(limit)));
-        let cells: Vec<_> = cells.chain(shares).map(|cell| quoted(&cell)).collect();
+        let cells: Vec<_> = cells.chain(shares).map(|cell| csv_cell(&cell).into_owned()).collect();
         let _ = write!(text, "{}\r\n", cells.join(","));
     }
     text
@@ -80,12 +81,4 @@ fn low(estimate: Option<Estimate>) -> String {
 }
 fn high(estimate: Option<Estimate>) -> String {
     number(estimate.map(|estimate| estimate.interval.high))
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
-    }
 }

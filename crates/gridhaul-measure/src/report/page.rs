@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use gridhaul_report::TextTable;
 use gridhaul_report::chart::{Chart, STYLE};
-use gridhaul_report::html::{PAGE_STYLE, table_element};
+use gridhaul_report::html::{PAGE_STYLE, escaped, table_element};
 
 /// A part of a report.
 pub(crate) enum Section<'a> {
@@ -52,19 +52,14 @@ pub(crate) fn page(title: &str, meta: &str, sections: &[Section<'_>]) -> String 
     out + "</main>\n<footer></footer>\n</body>\n</html>\n"
 }
 
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace('\'', "&#39;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn text_is_escaped() {
-        let page = page("a < b", "", &[Section::Text("\"x\" & 'y'\n\nz".into())]);
-        assert!(page.contains("<h1>a &lt; b</h1>"), "{page}");
+        let page = page("a\u{1b} < b", "", &[Section::Text("\"x\" & 'y'\n\nz".into())]);
+        assert!(page.contains("<h1>a  &lt; b</h1>"), "{page}");
         assert!(page.contains("<p>&quot;x&quot; &amp; &#39;y&#39;</p>\n<p>z</p>"), "{page}");
     }
 }

@@ -16,7 +16,7 @@ use gridhaul_scenario::answer::{Estimate, Metric};
 use crate::chart::Chart;
 use crate::swept_keys::swept_keys;
 use crate::text_table::TextTable;
-pub use page::PAGE_STYLE;
+pub use page::{PAGE_STYLE, escaped};
 pub use table::table_element;
 
 /// The content of a report.

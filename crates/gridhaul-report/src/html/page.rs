@@ -79,8 +79,10 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
     out
 }
 
-/// Text for HTML, in elements and in quoted attributes.
-pub(super) fn escaped(text: &str) -> String {
+/// Text for HTML, in elements and in quoted attributes. Control characters, which HTML does not
+/// permit, are replaced by spaces.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     // Most texts are numbers and names, which stay as they are.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !b"&<>\"'".contains(&byte);
     if text.bytes().all(is_plain) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use gridhaul_report::chart::{Axis, Bar, BarSeries, STYLE};
-use gridhaul_report::html::{PAGE_STYLE, table_element};
+use gridhaul_report::html::{PAGE_STYLE, escaped, table_element};
 use gridhaul_report::verdict::{comparison_table, count_table, summary_sentence};
 use gridhaul_report::{BarChart, NamedChart, TextTable, chart_over_time, charts_over_time};
 use gridhaul_scenario::answer::Estimate;
@@ -16,19 +16,19 @@ use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table, c
 /// one sentence and the table of all comparisons.
 pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
     let definition = &paper.definition;
-    let title = escape(&definition.title);
+    let title = escaped(&definition.title);
     let comparisons = comparisons(paper, findings);
     let mut body = format!(
         "<header>\n<h1>{title}</h1>\n<p class=\"meta\">{}</p>\n</header>\n<main>\n\
          <p><strong>{}</strong></p>\n",
-        escape(&definition.source),
-        escape(&summary_sentence(&comparisons)),
+        escaped(&definition.source),
+        escaped(&summary_sentence(&comparisons)),
     );
     body += &marked(&comparison_table(&comparisons));
     with_heading(&mut body, &count_table(&comparisons));
     let skipped = findings.skipped_note();
     for paragraph in [Some(definition.note.as_str()), skipped.as_deref()].into_iter().flatten() {
-        let _ = writeln!(body, "<p>{}</p>", escape(paragraph));
+        let _ = writeln!(body, "<p>{}</p>", escaped(paragraph));
     }
     if let Some(table) = &claim_table(&findings.claims) {
         with_heading(&mut body, table);
@@ -40,13 +40,13 @@ pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) 
         if own.is_empty() && table.is_none() {
             continue;
         }
-        let _ = writeln!(body, "<h2>{}</h2>\n<div class=\"charts\">", escape(heading));
+        let _ = writeln!(body, "<h2>{}</h2>\n<div class=\"charts\">", escaped(heading));
         for picture in own {
             let _ = writeln!(body, "<figure>{}</figure>", picture.chart.to_inline_svg());
         }
         body += "</div>\n<p></p>\n";
         if let Some(caption) = definition.caption.get(name) {
-            let _ = writeln!(body, "<p>{}</p>", escape(caption));
+            let _ = writeln!(body, "<p>{}</p>", escaped(caption));
         }
         table.into_iter().for_each(|table| body += &marked(table));
     }
@@ -107,10 +107,10 @@ fn chart_of(paper: &Paper, timeline: &Timeline, answers: &Answers) -> Option<Nam
 }
 
 fn with_heading(body: &mut String, table: &TextTable) {
-    let _ = writeln!(body, "<h2>{}</h2>", escape(&table.title));
+    let _ = writeln!(body, "<h2>{}</h2>", escaped(&table.title));
     *body += &marked(table);
     for line in table.note.iter().flat_map(|note| note.lines()) {
-        let _ = writeln!(body, "<p class=\"note\">{}</p>", escape(line));
+        let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(line));
     }
 }
 
@@ -160,8 +160,4 @@ fn series(name: &str, cells: &[&&CheckedCell], bar: impl Fn(&CheckedCell) -> Bar
         Bar::from(scaled(Estimate { mean: value, ci95, ..Estimate::default() }, in_base))
     });
     BarSeries::new(name, bars)
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
