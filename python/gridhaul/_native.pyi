@@ -31,6 +31,7 @@ __version__: str
 _Chart = tuple[str, str, str]
 _Progress = Callable[[str, int, int], object]
 _RunResult = tuple[Answers | None, BaseException | None, list[str]]
+_PlanResult = tuple[PlanOutcome | None, BaseException | None, list[str]]
 _Part = tuple[int, int | None]
 
 @final
@@ -176,7 +177,7 @@ def plan(
     threads: int,
     ignore_estimate: bool,
     progress: _Progress | None = None,
-) -> tuple[PlanOutcome | None, BaseException | None]: ...
+) -> _PlanResult: ...
 def paper(
     name: str,
     quick: bool,

@@ -205,7 +205,7 @@ def plan(
     whole("runs", runs, least=1)
     whole("threads", threads)
     with _Reported(progress) as report:
-        outcome, error = _native.plan(
+        outcome, error, _notes = _native.plan(
             changed._inner,
             "none" if verify is None else verify,
             max_candidates,

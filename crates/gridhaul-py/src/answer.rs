@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::scenario::Scenario;
 use crate::table::{Table, TableSource};
-use crate::task;
+use crate::task::{self, Outcome};
 use crate::units::{parsed, run_units};
 
 /// The answers of one or more backends to one scenario.
@@ -38,9 +38,6 @@ pub(crate) struct EngineOptions {
     pub(crate) ignore_estimate: bool,
 }
 
-/// The answers so far, and the exception that interrupted the run.
-pub(crate) type RunResult = (Option<Answers>, Option<Py<PyAny>>, Vec<String>);
-
 /// Runs a scenario for several values of keys: `KEY=VALUES` each, as with `--vary`. With a folder
 /// for `units`, stores the results there.
 #[pyfunction]
@@ -55,7 +52,7 @@ pub(crate) fn sweep(
     threads: usize,
     ignore_estimate: bool,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<RunResult> {
+) -> PyResult<Outcome<Answers>> {
     let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
     let vary = parsed(py, &vary)?;
     compute(py, scenario.clone(), vary, progress, move |content, label, observer| match units {
@@ -83,7 +80,7 @@ pub(crate) fn compute(
     vary: Vec<Vary>,
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Content, &str, &dyn Observer) -> Result<Vec<Answer>, Error> + Send + 'static,
-) -> PyResult<RunResult> {
+) -> PyResult<Outcome<Answers>> {
     let ended = task::run(py, progress, move |observer| {
         let changes = Changes { origin: Origin::Program, ..Changes::default() };
         let label = scenario.label();
@@ -96,8 +93,7 @@ pub(crate) fn compute(
         };
         Ok(answers)
     })?;
-    let interrupted = ended.interrupted.map(|error| error.into_value(py).into_any());
-    Ok((ended.result, interrupted, ended.notes))
+    Ok(ended.into_python(py))
 }
 
 impl EngineOptions {

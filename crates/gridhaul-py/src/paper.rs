@@ -5,14 +5,11 @@ use pyo3::prelude::*;
 
 use crate::answer::{Answers, EngineOptions, svg};
 use crate::error;
-use crate::task;
+use crate::task::{self, Outcome};
 
 /// Summary, number of checks, names of failed checks, charts, report and answers of a paper.
 type Reproduced =
     (String, usize, Vec<String>, Vec<(String, String, String)>, String, Vec<(String, Answers)>);
-
-/// The reproduction, the exception that interrupted it, and notes about skipped parts.
-type PaperResult = (Option<Reproduced>, Option<Py<PyAny>>, Vec<String>);
 
 /// Reproduces the experiments of a paper.
 #[pyfunction]
@@ -25,7 +22,7 @@ pub(crate) fn paper(
     threads: usize,
     ignore_estimate: bool,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<PaperResult> {
+) -> PyResult<Outcome<Reproduced>> {
     let engine = EngineOptions { on, threads, ignore_estimate }.engine(py)?;
     gridhaul::paper::Paper::named(&name).map_err(|error| error::exception(py, &error))?;
     let ended = task::run(py, progress, move |observer| {
@@ -43,6 +40,5 @@ pub(crate) fn paper(
             reproduction.answers().map(answer).collect(),
         ))
     })?;
-    let interrupted = ended.interrupted.map(|error| error.into_value(py).into_any());
-    Ok((ended.result, interrupted, ended.notes))
+    Ok(ended.into_python(py))
 }

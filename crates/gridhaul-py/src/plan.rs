@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::answer::{Answers, svg};
 use crate::error;
 use crate::scenario::Scenario;
-use crate::task;
+use crate::task::{self, Outcome};
 
 /// The outcome of planning.
 #[pyclass(frozen, module = "gridhaul._native")]
@@ -34,7 +34,7 @@ pub(crate) fn plan(
     threads: usize,
     ignore_estimate: bool,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(Option<PlanOutcome>, Option<Py<PyAny>>)> {
+) -> PyResult<Outcome<PlanOutcome>> {
     let verify = match verify {
         "none" => None,
         "winner" => Some(VerificationDepth::Winner),
@@ -64,7 +64,7 @@ pub(crate) fn plan(
             charts: svg(outcome.charts()),
         })
     })?;
-    Ok((ended.result, ended.interrupted.map(|error| error.into_value(py).into_any())))
+    Ok(ended.into_python(py))
 }
 
 #[pymethods]

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::error;
 use crate::scenario::Scenario;
+use crate::task::exception_object;
 
 /// End of the times of a session: up to it, a double counts nanoseconds (2⁵³ of them).
 const SECONDS_MAX: f64 = 9e6;
@@ -165,7 +166,7 @@ impl Session {
         });
         let step = step.map_err(|error| exception(py, &error))?;
         let reports = step.reports.iter().map(report).collect();
-        Ok((reports, interrupted.map(|error| error.into_value(py).into_any())))
+        Ok((reports, interrupted.map(|error| exception_object(py, error))))
     }
 
     /// The simulation, unless another thread steps it.

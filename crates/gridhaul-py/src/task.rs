@@ -36,6 +36,21 @@ pub(crate) struct Ended<T> {
     pub(crate) notes: Vec<String>,
 }
 
+/// The end of a task as a tuple of Python: result, exception that interrupted it, and notes.
+pub(crate) type Outcome<T> = (Option<T>, Option<Py<PyAny>>, Vec<String>);
+
+impl<T> Ended<T> {
+    /// The tuple that Python gets.
+    pub(crate) fn into_python(self, py: Python<'_>) -> Outcome<T> {
+        (self.result, self.interrupted.map(|error| exception_object(py, error)), self.notes)
+    }
+}
+
+/// An exception as an object, to be returned with results instead of being raised.
+pub(crate) fn exception_object(py: Python<'_>, error: PyErr) -> Py<PyAny> {
+    error.into_value(py).into_any()
+}
+
 /// State that worker and caller share.
 #[derive(Debug, Default)]
 struct Shared {

@@ -17,10 +17,10 @@ use gridhaul_scenario::scenario::Scenario as Content;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::answer::{EngineOptions, RunResult, compute};
+use crate::answer::{Answers, EngineOptions, compute};
 use crate::error;
 use crate::scenario::Scenario;
-use crate::task::{self, POLL};
+use crate::task::{self, Outcome, POLL};
 
 /// A part of a unit: the index of its point, and the number of the replication; None for all that
 /// the point needs.
@@ -117,7 +117,7 @@ pub(crate) fn stored_answer(
     py: Python<'_>,
     scenario: &Scenario,
     folder: PathBuf,
-) -> PyResult<RunResult> {
+) -> PyResult<Outcome<Answers>> {
     compute(py, scenario.clone(), Vec::new(), None, move |content, label, _| {
         Ok(vec![UnitSweep::new(content, label, vec![folder])?.answer()?])
     })
