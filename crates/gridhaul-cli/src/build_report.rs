@@ -17,22 +17,22 @@ const COMMIT: Option<&str> = option_env!("GRIDHAUL_COMMIT");
 /// Whether the arguments of a program, of which the first one is its name, are `--version` and
 /// `--verbose`.
 #[must_use]
-pub fn asks_for_build_report<S: AsRef<OsStr>>(arguments: &[S]) -> bool {
+pub fn requests_build_report<S: AsRef<OsStr>>(arguments: &[S]) -> bool {
     let has = |names: &[&str]| {
         arguments.iter().skip(1).any(|argument| names.iter().any(|name| argument.as_ref() == *name))
     };
     arguments.len() == 3 && has(&["--version", "-V"]) && has(&["--verbose"])
 }
 
-/// Prints the report of this process, a program without further facts, if its arguments ask for
+/// Prints the report of this process, a program without further facts, if its arguments request
 /// it. Returns whether they do.
 #[must_use]
-pub fn has_reported_build(program: &str, version: &str) -> bool {
-    let is_asked = asks_for_build_report(&env::args_os().collect::<Vec<_>>());
-    if is_asked && let Err(error) = print(&build_report(program, version, &[])) {
+pub fn report_build_if_requested(program: &str, version: &str) -> bool {
+    let is_requested = requests_build_report(&env::args_os().collect::<Vec<_>>());
+    if is_requested && let Err(error) = print(&build_report(program, version, &[])) {
         say(format_args!("error: {error:#}"));
     }
-    is_asked
+    is_requested
 }
 
 /// Ends the program, because `--verbose` has no meaning without `--version`.
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn the_report_is_requested_by_both_options_alone() {
         let is_request =
-            |options: &[&str]| asks_for_build_report(&[&["gridhaul"], options].concat());
+            |options: &[&str]| requests_build_report(&[&["gridhaul"], options].concat());
         assert!(is_request(&["--version", "--verbose"]) && is_request(&["--verbose", "-V"]));
         let others: [&[&str]; 4] =
             [&["--version"], &["--verbose"], &["--version", "--verbose", "x"], &["run", "-V"]];

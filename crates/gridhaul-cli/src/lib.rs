@@ -14,7 +14,9 @@ mod panic_report;
 pub mod signal;
 pub mod value;
 
-pub use build_report::{asks_for_build_report, build_report, has_reported_build, refuse_verbose};
+pub use build_report::{
+    build_report, refuse_verbose, report_build_if_requested, requests_build_report,
+};
 pub use output::{print, say};
 pub use package_files::{PackageFilesArgs, write_package_files};
 pub use panic_report::report_panic;

@@ -18,7 +18,7 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
-    if gridhaul_cli::has_reported_build("gridhaul-measure", env!("CARGO_PKG_VERSION")) {
+    if gridhaul_cli::report_build_if_requested("gridhaul-measure", env!("CARGO_PKG_VERSION")) {
         return ExitCode::SUCCESS;
     }
     let matches = Cli::command().get_matches();

@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use command::Cli;
 
 fn main() -> ExitCode {
-    if gridhaul_cli::has_reported_build("gridhaul-relay", env!("CARGO_PKG_VERSION")) {
+    if gridhaul_cli::report_build_if_requested("gridhaul-relay", env!("CARGO_PKG_VERSION")) {
         return ExitCode::SUCCESS;
     }
     let cli = Cli::parse();

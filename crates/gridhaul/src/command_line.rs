@@ -17,7 +17,7 @@ use crate::command::program::start_program;
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if gridhaul_cli::asks_for_build_report(&arguments) {
+    if gridhaul_cli::requests_build_report(&arguments) {
         return exit_code(command::build_report::run());
     }
     let Cli { verbose, command } = Cli::parse_from(arguments);
