@@ -302,7 +302,7 @@ class Measurement:
     def describe(self, chain):
         """Prints what the relays and the hosts show after a failure."""
         if self.options.verbose:
-            documents = [box.document(path) for box in chain.boxes if box.process for path in ("/status", "/meters")]
+            documents = [box.document(path) for box in chain.boxes if box.process for path in ("/status", "/details")]
             reports = [box.reports() for box in chain.boxes if box.process]
             sockets = [host.run("ss", "-tinO") for host in (chain.client, chain.server)]
             print(*(json.dumps(document) for document in documents), *reports, *sockets, sep="\n", flush=True)

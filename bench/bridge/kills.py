@@ -146,7 +146,7 @@ class Series:
 
     def bytes_at_risk(self, box):
         """Bytes at risk by the address of the client."""
-        listed = box.document("/meters")["connections"]
+        listed = box.document("/details")["connections"]
         return {entry["client"]: entry["bytes_at_risk_byte"] for entry in listed}
 
     def cycle(self):

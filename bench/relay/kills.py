@@ -371,7 +371,7 @@ def note_durable(collector, meters, reported):
     """Durable bytes of open streams, as the collector reports them."""
     with meters.lock:
         before = dict(meters.open)
-    answer = collector.ask("/meters")
+    answer = collector.ask("/details")
     with meters.lock:
         after = dict(meters.open)
     for meter in (answer or {}).get("meters", []):

@@ -127,7 +127,7 @@ class RouterNetwork(Network):
 
     def usable(self, side):
         config = os.path.join(self.folder.name, "terminal.toml" if side is self.terminal else "centre.toml")
-        return json.loads(side.run(self.relay, "status", config, "--meters"))["links"]
+        return json.loads(side.run(self.relay, "status", config, "--details"))["links"]
 
     def await_links(self):
         """Waits until all links answer; a link that is held back is used if the other one dies."""

@@ -89,9 +89,10 @@ struct Run {
 struct Status {
     /// Configuration file of the relay
     file: PathBuf,
-    /// Print the positions of all meters: accepted and durable bytes
+    /// Print a list instead of the totals: the meters of a collector, the connections of a split
+    /// proxy or a bridge, the links and classes of a hybrid router
     #[arg(long)]
-    meters: bool,
+    details: bool,
 }
 
 #[derive(Debug, Args)]
@@ -249,7 +250,7 @@ fn check(files: &[PathBuf]) -> Result<(), CommandError> {
 }
 
 fn print_status(status: &Status) -> Result<(), CommandError> {
-    let path = if status.meters { "/meters" } else { "/status" };
+    let path = if status.details { "/details" } else { "/status" };
     println!("{}", query(&management(&status.file)?, path).map_err(CommandError::Status)?);
     Ok(())
 }

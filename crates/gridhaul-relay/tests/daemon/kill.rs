@@ -57,7 +57,7 @@ struct Reported {
 }
 
 fn durable(relays: &Relays) -> Option<Reported> {
-    let answer = relays.ask(Role::Collector, "/meters")?;
+    let answer = relays.ask(Role::Collector, "/details")?;
     let epoch = answer["epoch"].as_str()?;
     let mut reported = Reported { by_meter: BTreeMap::new(), by_address: BTreeMap::new() };
     for meter in answer["meters"].as_array()? {

@@ -81,7 +81,7 @@ fn a_message_that_waits_in_the_kernel_is_not_ended_by_a_pause() {
     // Longer than what is accepted of a meter while the head is absent.
     meter.write_all("x".repeat(70_000).as_bytes()).unwrap();
     relays.wait_until("the collector stops reading", |relays| {
-        let answer = relays.ask(Role::Collector, "/meters");
+        let answer = relays.ask(Role::Collector, "/details");
         answer.is_some_and(|answer| answer["meters"][0]["unread_byte"].as_u64() > Some(0))
     });
     thread::sleep(Duration::from_millis(200));

@@ -124,7 +124,7 @@ fn the_status_is_not_read_under_a_foreign_name() {
     relays.start(Role::Collector);
     let ask = |host: &str| {
         let mut socket = TcpStream::connect(relays.management(Role::Collector)).unwrap();
-        write!(socket, "GET /meters HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        write!(socket, "GET /details HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
         let mut text = String::new();
         socket.read_to_string(&mut text).unwrap();
         text

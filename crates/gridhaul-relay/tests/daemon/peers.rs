@@ -263,7 +263,7 @@ fn kill_relay(tier: &str) -> (u64, u64, u64) {
     meters.wait_until_blocked();
     let status = relays.ask(Role::Collector, "/status").unwrap();
     let limit = status["bytes_at_risk_limit_byte"].as_u64().unwrap();
-    let answer = relays.ask(Role::Collector, "/meters").unwrap();
+    let answer = relays.ask(Role::Collector, "/details").unwrap();
     relays.kill(Role::Collector);
     relays.signal(Role::Head, Signal::CONT);
     relays.start(Role::Collector);

@@ -218,7 +218,7 @@ impl Relays {
     /// Waits until so many bytes of the meter with this address are durable.
     pub(crate) fn wait_until_durable(&self, peer: &str, bytes: u64) {
         self.wait_until("the data of a meter is durable", |relays| {
-            let answer = relays.ask(Role::Collector, "/meters");
+            let answer = relays.ask(Role::Collector, "/details");
             let meters = answer.as_ref().and_then(|answer| answer["meters"].as_array());
             let meter = meters.and_then(|meters| meters.iter().find(|meter| meter["peer"] == peer));
             meter.is_some_and(|meter| meter["durable_byte"].as_u64() == Some(bytes))

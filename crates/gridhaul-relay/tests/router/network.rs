@@ -169,7 +169,7 @@ impl Network {
 
     /// The link of a class, or of all other packets.
     pub(crate) fn link(&self, side: Side, class: Option<&str>) -> String {
-        let status = self.status(side, "/meters").unwrap();
+        let status = self.status(side, "/details").unwrap();
         let classes = status["classes"].as_array().unwrap();
         let found = classes.iter().find(|found| found["class"].as_str() == class).unwrap();
         found["link"].as_str().unwrap().to_owned()

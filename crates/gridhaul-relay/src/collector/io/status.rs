@@ -16,7 +16,7 @@ impl Loop {
     pub(super) fn document(&self, path: &str) -> Value {
         let collector = &self.collector;
         match path {
-            "/meters" => {
+            "/details" => {
                 let meters: Vec<Value> = collector
                     .meters()
                     .map(|meter| {

@@ -13,7 +13,7 @@ const LISTED_MAX: usize = 10_000;
 impl Loop {
     /// The document of a path.
     pub(super) fn document(&self, path: &str) -> Value {
-        if path == "/meters" {
+        if path == "/details" {
             let listed = self.connection_list();
             let omitted = self.engine.totals().connections - listed.len();
             return json!({ "connections": listed, "omitted_count": omitted });

@@ -9,7 +9,7 @@ use super::Loop;
 impl Loop {
     /// The document of a path.
     pub(super) fn document(&self, now: Instant, path: &str) -> Value {
-        if path == "/meters" {
+        if path == "/details" {
             return json!({ "links": self.link_list(now), "classes": self.class_list() });
         }
         let counters = self.machine.counters();

@@ -124,8 +124,8 @@ impl StatusRequests {
 
 /// The document of a path, from the thread of the connections.
 fn document(path: &str, sender: &Sender<StatusRequest>, waker: &Waker) -> Document {
-    if !["/", "/status", "/meters", "/metrics"].contains(&path) {
-        let text = "there are /, /status, /meters and /metrics";
+    if !["/", "/status", "/details", "/metrics"].contains(&path) {
+        let text = "there are /, /status, /details and /metrics";
         return Document::explanation("404 Not Found", text);
     }
     let (answer, answers) = channel();
@@ -155,7 +155,7 @@ pub struct StatusError {
     pub reason: String,
 }
 
-/// Reads a document of a running relay: `/status`, `/meters` or `/metrics`.
+/// Reads a document of a running relay: `/status`, `/details` or `/metrics`.
 ///
 /// # Errors
 /// The relay does not answer.

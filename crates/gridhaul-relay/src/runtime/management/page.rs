@@ -30,7 +30,7 @@ pub(crate) fn page(status: &Value) -> String {
          <meta http-equiv=\"refresh\" content=\"5\">\n<title>{name}: gridhaul relay</title>\n\
          <style>{STYLE}</style></head>\n\
          <body><h1>{name}</h1>\n<p>gridhaul relay, {role}</p>\n{summary}{groups}\
-         <nav><a href=\"/status\">JSON</a> <a href=\"/meters\">Meters</a> \
+         <nav><a href=\"/status\">JSON</a> <a href=\"/details\">Details</a> \
          <a href=\"/metrics\">Metrics</a></nav></body></html>\n"
     )
 }

@@ -9,7 +9,7 @@ use crate::split::{Leg, SessionEnd};
 impl Loop {
     /// The document of a path.
     pub(super) fn document(&self, path: &str) -> Value {
-        if path == "/meters" {
+        if path == "/details" {
             return json!({ "connections": self.connection_list() });
         }
         let connections = || self.connections.iter().flatten();
