@@ -77,9 +77,9 @@ pub struct Outcome {
     /// Error that ended the run early, or an interruption; the messages whose horizon had passed
     /// then are counted.
     pub fault: Option<String>,
-    /// Messages of the schedule that are not counted, because their horizon had not passed at the
-    /// fault: more of them might have arrived.
-    pub unknown_fate: u64,
+    /// Messages of the schedule that are not counted, because the fault occurred before their
+    /// horizon: some of them may have arrived.
+    pub messages_not_counted: u64,
     /// Last reason for which the protocol refused a message.
     pub refusal: Option<String>,
     /// How complete the captures are; `None` without captures.
@@ -310,7 +310,7 @@ impl Accounting<'_> {
         queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
         let sent = scheduled.load(Ordering::Relaxed);
         if self.fault.is_some() {
-            self.ledger.give_up(sent);
+            self.ledger.discard_open(sent);
         }
         while let Some(message) = self.ledger.poll_rest(sent) {
             self.close(&message);
@@ -371,7 +371,7 @@ impl Accounting<'_> {
             reconnections: self.ledger.reconnections().to_vec(),
             summary: self.summary,
             fault: self.fault,
-            unknown_fate: self.ledger.unknown(),
+            messages_not_counted: self.ledger.not_counted(),
             refusal: self.refusal,
             capture: self.capture,
         }

@@ -184,11 +184,11 @@ impl Accounting {
     }
 
     /// Closes the first `sent` messages regardless of their horizon, at the end of a run. If the
-    /// run is not complete, those whose horizon had not passed by the last report are given up.
+    /// run is not complete, those whose horizon had not passed by the last report are discarded.
     pub fn finish(&mut self, sent: u64, is_complete: bool) {
         if !is_complete {
-            self.one_way.give_up(sent);
-            self.round_trip.iter_mut().for_each(|ledger| ledger.give_up(sent));
+            self.one_way.discard_open(sent);
+            self.round_trip.iter_mut().for_each(|ledger| ledger.discard_open(sent));
         }
         while let Some(message) = self.one_way.poll_rest(sent) {
             self.close(message);
@@ -208,8 +208,8 @@ impl Accounting {
     /// Messages to the agent that are not counted: at the last report, their horizon had not
     /// passed.
     #[must_use]
-    pub const fn unknown(&self) -> u64 {
-        self.one_way.unknown()
+    pub const fn not_counted(&self) -> u64 {
+        self.one_way.not_counted()
     }
 
     /// Arrivals at the agent that belong to no message of the log.

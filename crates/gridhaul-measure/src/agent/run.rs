@@ -261,7 +261,7 @@ impl Run<'_> {
                 arrivals: self.accounting.arrivals(),
                 reconnections: self.accounting.reconnections().to_vec(),
                 fault: self.fault,
-                unknown_fate: self.accounting.unknown(),
+                messages_not_counted: self.accounting.not_counted(),
                 refusal: self.refusal,
                 capture: None,
             },

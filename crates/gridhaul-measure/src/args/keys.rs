@@ -42,8 +42,8 @@ pub(super) fn option_of(key: &str) -> String {
     let option = match steps[..] {
         [.., "disturbance", part] => return format!("--of {part}"),
         ["experiment", "rate", "first"] => "rate",
-        ["experiment", "rate", "min"] => "least",
-        ["experiment", "rate", "max"] => "most",
+        ["experiment", "rate", "min"] => "rate_min",
+        ["experiment", "rate", "max"] => "rate_max",
         ["protocol", "null"] => "agent",
         [.., last] => renamed.unwrap_or(last),
         [] => "",

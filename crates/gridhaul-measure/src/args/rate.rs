@@ -15,13 +15,13 @@ pub(crate) struct RateArgs {
     #[arg(long, default_value_t = 100.0, value_parser = rate)]
     pub(crate) rate: f64,
 
-    /// Lowest rate of the search
+    /// Lowest rate of the search, in messages per second
     #[arg(long, default_value_t = 1.0, value_parser = rate)]
-    pub(crate) least: f64,
+    pub(crate) rate_min: f64,
 
-    /// Highest rate of the search
+    /// Highest rate of the search, in messages per second
     #[arg(long, default_value_t = 100_000.0, value_parser = rate)]
-    pub(crate) most: f64,
+    pub(crate) rate_max: f64,
 
     /// Ratio between the result and the lowest rate that failed, less 1
     #[arg(long, default_value_t = 0.05, value_parser = resolution)]

@@ -29,7 +29,7 @@ pub struct Ledger {
     newest: Option<u64>,
     reconnections: Vec<Instant>,
     arrivals: Arrivals,
-    unknown: u64,
+    not_counted: u64,
 }
 
 /// Arrivals that belong to no open message.
@@ -68,7 +68,7 @@ impl Ledger {
             newest: None,
             reconnections: Vec::new(),
             arrivals: Arrivals::default(),
-            unknown: 0,
+            not_counted: 0,
         }
     }
 
@@ -132,19 +132,20 @@ impl Ledger {
         (self.first_open < self.schedule.total() && end <= now).then(|| self.close())
     }
 
-    /// Gives up the open messages of the first `sent`, after a fault. What has arrived of them is a
+    /// Discards the open messages of the first `sent`, after a fault. What has arrived of them is a
     /// selection of those that are fast: none of them is counted.
-    pub fn give_up(&mut self, sent: u64) {
+    pub fn discard_open(&mut self, sent: u64) {
         let sent = sent.min(self.schedule.total());
-        self.unknown += sent.saturating_sub(self.first_open);
+        self.not_counted += sent.saturating_sub(self.first_open);
         self.first_open = self.first_open.max(sent);
         self.open.clear();
     }
 
-    /// Messages whose fate is unknown after a fault.
+    /// Messages that are not counted, because a fault occurred before their horizon: some of them
+    /// may have arrived.
     #[must_use]
-    pub const fn unknown(&self) -> u64 {
-        self.unknown
+    pub const fn not_counted(&self) -> u64 {
+        self.not_counted
     }
 
     /// Closes the next message of the first `sent`, at the end of a complete run, regardless of the
@@ -299,11 +300,11 @@ mod tests {
         }
         ledger.handle_corrupt(Some(1_950));
         let mut rows: Vec<_> = std::iter::from_fn(|| ledger.poll_closed(until)).collect();
-        ledger.give_up(2_000);
+        ledger.discard_open(2_000);
         rows.extend(closed(&mut ledger, 2_000));
         assert_eq!(rows.len(), 801, "the horizon and the time for reports of the others had not");
         assert_eq!(rows.iter().filter(|row| row.copies == 0).count(), 81);
-        assert_eq!((ledger.unknown(), ledger.poll_closed(millis(9_000))), (1_199, None));
+        assert_eq!((ledger.not_counted(), ledger.poll_closed(millis(9_000))), (1_199, None));
         // Arrivals after the fault are those of no message.
         ledger.handle_arrival(1_999, millis(2_001));
         assert_eq!(ledger.poll_rest(2_000), None);

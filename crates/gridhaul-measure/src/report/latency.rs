@@ -18,7 +18,7 @@ pub(super) fn table(run: &Run) -> TextTable {
     let counts = summary.counts;
     let other = [("refused by the protocol", counts.refused), ("corrupt", counts.corrupt)];
     let other = other.iter().filter(|(_, count)| *count > 0);
-    let other: String = other.map(|(fate, count)| format!(", {count} {fate}")).collect();
+    let other: String = other.map(|(kind, count)| format!(", {count} {kind}")).collect();
     let note = format!(
         "{} after the warm-up, of which {} {} lost{other}",
         counted(counts.messages, "message"),

@@ -49,10 +49,10 @@ pub(super) fn notes(run: &Run) -> Vec<String> {
     if let Some(fault) = &outcome.fault {
         notes.push(format!("incomplete: {fault}"));
     }
-    if outcome.unknown_fate > 0 {
+    if outcome.messages_not_counted > 0 {
         notes.push(format!(
             "{} not counted: their horizon had not passed at the fault",
-            counted(outcome.unknown_fate, "message")
+            counted(outcome.messages_not_counted, "message")
         ));
     }
     if !run.settings.is_empty() {
@@ -140,7 +140,7 @@ pub(super) fn json(command: &str, run: &Run) -> Value {
         "two_machines": run.remote.as_ref().map(two_machines),
         "invalid": findings(run.checked()).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "fault": outcome.fault,
-        "unknown_fate": outcome.unknown_fate,
+        "messages_not_counted": outcome.messages_not_counted,
     })
 }
 

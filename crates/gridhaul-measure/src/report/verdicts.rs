@@ -63,7 +63,7 @@ impl Verdicts {
     pub(crate) fn new(run: &Run, class: Option<&str>) -> anyhow::Result<Self> {
         let mut judgements = Vec::new();
         let horizon = run.plan.horizon;
-        // After an interruption by the user, the fate of all messages that were sent is known.
+        // After an interruption by the user, all messages that were sent are counted.
         let has_fault = run.outcome.fault.is_some() && !run.interrupted;
         for class in classes(class)? {
             for (path, summary) in [

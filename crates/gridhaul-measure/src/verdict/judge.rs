@@ -61,7 +61,7 @@ pub enum Reason {
     Latency,
     /// The share of unsuccessful messages.
     Unsuccessful,
-    /// The run ended early: the fate of messages is unknown.
+    /// The run ended early: not all messages are counted.
     Incomplete,
 }
 

@@ -41,7 +41,7 @@ fn the_highest_rate_is_that_of_the_link_between_both_machines() {
     let forward = "forward = { rate = \"100 Mbit/s\", queue = \"1000 packets\"";
     let narrow = "forward = { rate = \"320 kbit/s\", queue = \"20 packets\"";
     let Some(network) = network(&SCENARIO.replace(forward, narrow)) else { return };
-    let arguments = "rate udp --rate 100 --least 50 --most 400 --resolution 0.5 --trial 1s \
+    let arguments = "rate udp --rate 100 --rate-min 50 --rate-max 400 --resolution 0.5 --trial 1s \
         --confirmations 0 --horizon 1s";
     let summary = measure(&network, "control", arguments);
     assert_eq!((&summary["complete"], &summary["fault"]), (&true.into(), &Value::Null));

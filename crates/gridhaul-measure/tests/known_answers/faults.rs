@@ -68,6 +68,10 @@ fn after_a_fault_of_the_receiver_messages_are_unknown_and_not_lost() {
     assert!((300..1_000).contains(&counts.messages), "{counts:?}");
     assert_eq!(rows.len() as u64, 1_000 + counts.messages);
     assert!(rows.iter().all(|row| row.received.is_some()));
-    // The generator was told to end; what it had sent until then is unknown.
-    assert!((50..4_500).contains(&outcome.unknown_fate), "{}", outcome.unknown_fate);
+    // The generator was told to end; what it had sent until then varies.
+    assert!(
+        (50..4_500).contains(&outcome.messages_not_counted),
+        "{}",
+        outcome.messages_not_counted
+    );
 }

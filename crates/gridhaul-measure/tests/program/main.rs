@@ -177,8 +177,8 @@ fn an_injected_clock_is_bounded_and_its_step_is_detected() {
 #[test]
 fn the_highest_rate_is_found_within_the_range() {
     let desk = tempfile::tempdir().unwrap();
-    let arguments =
-        "rate null --rate 200 --least 50 --most 400 --trial 200ms --confirmations 0 -q --json";
+    let arguments = "rate null --rate 200 --rate-min 50 --rate-max 400 --trial 200ms \
+                     --confirmations 0 -q --json";
     let summary = summary(desk.path(), arguments);
     let trials = summary["trials"].as_array().unwrap();
     // On a busy machine the generator is the limit, and the trial says so.
@@ -188,7 +188,7 @@ fn the_highest_rate_is_found_within_the_range() {
     assert!(!trials.is_empty() && trials.iter().all(is_explained), "{summary}");
     let is_whole = trials.iter().all(|trial| trial["failure"].is_null());
     assert!(!is_whole || summary["sustained_per_s"] == 400.0, "{summary}");
-    let done = run(desk.path(), "rate null --rate 10 --least 20");
+    let done = run(desk.path(), "rate null --rate 10 --rate-min 20");
     assert_eq!(done.status.code(), Some(2));
 }
 
@@ -232,7 +232,7 @@ fn repetitions_are_runs_of_their_own_with_a_spread() {
     let mut medians: Vec<_> = medians.map(|median| median.as_f64().unwrap()).collect();
     medians.sort_by(f64::total_cmp);
     let spread = &document["between_runs"]["p50_s"];
-    let found = ["least", "median", "largest"].map(|key| spread[key].as_f64().unwrap());
+    let found = ["min", "median", "max"].map(|key| spread[key].as_f64().unwrap());
     assert_eq!(found[..], medians[..], "{spread}");
     assert!(spread["median_low95"].is_null(), "three runs are too few: {spread}");
     let class = &document["classes"][0];

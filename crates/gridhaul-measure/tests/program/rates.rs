@@ -37,8 +37,9 @@ fn the_highest_rate_is_that_of_the_link_or_the_machine_is_named_as_the_limit() {
     }
     let desk = tempfile::tempdir().unwrap();
     fs::write(desk.path().join("link.toml"), SCENARIO).unwrap();
-    let search = "rate udp --scenario link.toml --bytes 200 --rate 500 --least 100 --most 620 \
-                  --resolution 0.1 --trial 2s --confirmations 0 --horizon 1s --json -q";
+    let search = "rate udp --scenario link.toml --bytes 200 --rate 500 --rate-min 100 \
+                  --rate-max 620 --resolution 0.1 --trial 2s --confirmations 0 --horizon 1s \
+                  --json -q";
     let done = run(desk.path(), search);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let summary: Value = serde_json::from_slice(&done.stdout).unwrap();

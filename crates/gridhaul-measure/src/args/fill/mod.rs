@@ -142,8 +142,8 @@ fn outage(args: &OutageArgs, options: &ReadOptions) -> Measurement {
 fn rate(args: &RateArgs, options: &ReadOptions) -> Measurement {
     let experiment = Experiment::Rate(RateExperiment {
         first: read!(options, args.rate),
-        min: read!(options, args.least),
-        max: read!(options, args.most),
+        min: read!(options, args.rate_min),
+        max: read!(options, args.rate_max),
         resolution: read!(options, args.resolution),
         loss: read!(options, args.loss),
         trial: read!(options, args.trial),

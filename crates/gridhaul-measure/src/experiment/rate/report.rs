@@ -109,7 +109,10 @@ fn note(settings: &RateExperiment, search: &Search) -> String {
              {disturbed} messages/s"
         ),
         (RateLimit::Range, _) => {
-            format!("sustained rate: at least {shown}; --most ends the search")
+            format!(
+                "sustained rate: at least {shown}, the highest rate of the search; raise \
+                 --rate-max to continue"
+            )
         }
     }
 }

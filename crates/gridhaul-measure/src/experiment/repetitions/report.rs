@@ -36,8 +36,8 @@ fn spread_json(spread: Spread) -> Value {
     json!({
         "runs": spread.runs,
         "median": spread.median,
-        "least": spread.min,
-        "largest": spread.max,
+        "min": spread.min,
+        "max": spread.max,
         "median_low95": spread.interval.map(|interval| interval[0]),
         "median_high95": spread.interval.map(|interval| interval[1]),
     })
@@ -62,8 +62,8 @@ fn table(runs: &[Repetition], spreads: &[Option<Spread>]) -> TextTable {
     };
     rows.extend([
         row("median", |spread| spread.median),
-        row("least", |spread| spread.min),
-        row("largest", |spread| spread.max),
+        row("min", |spread| spread.min),
+        row("max", |spread| spread.max),
     ]);
     let headings = Quantity::ALL.map(|quantity| quantity.heading);
     let title = runs.first().map_or("", |run| run.title.as_str());
