@@ -354,8 +354,8 @@ impl Endpoint for Station {
 
     fn handle_time(&mut self, now: Instant) -> Result<(), EndpointError> {
         if self.awaited.is_some_and(|(_, since)| now >= since + ANSWER_WITHIN) {
-            let within_s = ANSWER_WITHIN.as_nanos() / 1_000_000_000;
-            return Err(EndpointError::Timeout { protocol: NAME, timer: "response", within_s });
+            let (timer, within) = ("response", ANSWER_WITHIN);
+            return Err(EndpointError::Timeout { protocol: NAME, timer, within });
         }
         let is_polling = matches!(self.role, Role::Master { poll: Some(_) });
         if is_polling && self.is_ready && self.awaited.is_none() && now >= self.next_poll {

@@ -27,7 +27,7 @@ mod queues;
 
 use std::fmt;
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
 pub use queues::Queues;
@@ -89,14 +89,14 @@ pub enum EndpointError {
         reason: String,
     },
     /// The peer has not answered in time.
-    #[error("{protocol}: no answer within {within_s} s ({timer})")]
+    #[error("{protocol}: the peer did not answer within {within} (timer {timer})")]
     Timeout {
         /// Name of the protocol.
         protocol: &'static str,
         /// Name of the timer in the standard.
         timer: &'static str,
-        /// Its value in seconds.
-        within_s: u64,
+        /// Its value.
+        within: Duration,
     },
 }
 

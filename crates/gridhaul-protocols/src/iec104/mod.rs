@@ -126,19 +126,27 @@ pub struct Station {
     send: u16,
     /// Number of the next expected I frame: V(R).
     receive: u16,
-    /// Send times of the frames without an acknowledgement.
-    unacknowledged: VecDeque<Instant>,
+    /// Send times of the I frames without an acknowledgement.
+    sent_at: VecDeque<Instant>,
     /// Frames that wait until the window has space: ASDUs.
     waiting: VecDeque<Vec<u8>>,
-    /// Received frames that are not acknowledged, and the time of the first one.
-    owed: u16,
-    owed_since: Instant,
+    /// Received I frames that are not acknowledged, and when the first of them arrived.
+    unacknowledged_received: u16,
+    first_unacknowledged_at: Instant,
     /// Time of the last frame of the peer.
     last_received: Instant,
     /// Time of a U frame that awaits its confirmation.
     unconfirmed_since: Option<Instant>,
-    /// Bytes of a message whose last objects have not arrived, and its length.
-    partial: Option<(usize, Vec<u8>)>,
+    /// A message whose last objects have not arrived.
+    partial: Option<PartialMessage>,
+}
+
+/// A message of which not all objects have arrived.
+#[derive(Debug)]
+struct PartialMessage {
+    /// Length of the whole message.
+    length: usize,
+    bytes: Vec<u8>,
 }
 
 impl Station {
@@ -152,10 +160,10 @@ impl Station {
             is_started: false,
             send: 0,
             receive: 0,
-            unacknowledged: VecDeque::new(),
+            sent_at: VecDeque::new(),
             waiting: VecDeque::new(),
-            owed: 0,
-            owed_since: Instant::ZERO,
+            unacknowledged_received: 0,
+            first_unacknowledged_at: Instant::ZERO,
             last_received: Instant::ZERO,
             unconfirmed_since: None,
             partial: None,
@@ -177,12 +185,12 @@ impl Station {
                     return Err(invalid(format!("I frame {number} in place of {}", self.receive)));
                 }
                 self.receive = (self.receive + 1) % 0x8000;
-                if self.owed == 0 {
-                    self.owed_since = now;
+                if self.unacknowledged_received == 0 {
+                    self.first_unacknowledged_at = now;
                 }
-                self.owed += 1;
+                self.unacknowledged_received += 1;
                 self.handle_asdu(&frame[6..])?;
-                if self.owed >= self.window.w {
+                if self.unacknowledged_received >= self.window.w {
                     self.acknowledge();
                 }
             }
@@ -216,12 +224,12 @@ impl Station {
 
     /// The peer has received all frames before this number.
     fn handle_acknowledgement(&mut self, number: u16) -> Result<(), EndpointError> {
-        let open = self.unacknowledged.len() as u16;
+        let open = self.sent_at.len() as u16;
         let left = (self.send + 0x8000 - number) % 0x8000;
         if left > open {
             return Err(invalid(format!("an acknowledgement of {number}, which was not sent")));
         }
-        self.unacknowledged.drain(..usize::from(open - left));
+        self.sent_at.drain(..usize::from(open - left));
         Ok(())
     }
 
@@ -252,16 +260,18 @@ impl Station {
     fn handle_object(&mut self, address: usize, value: [u8; 4]) {
         if address == 1 {
             let length = u32::from_le_bytes(value) as usize;
-            self.partial = (length <= MESSAGE_MAX).then(|| (length, Vec::new()));
+            self.partial =
+                (length <= MESSAGE_MAX).then(|| PartialMessage { length, bytes: Vec::new() });
         } else {
             match &mut self.partial {
-                Some((_, bytes)) if bytes.len() / 4 + 2 == address => bytes.extend(value),
+                Some(PartialMessage { bytes, .. }) if bytes.len() / 4 + 2 == address => {
+                    bytes.extend(value);
+                }
                 _ => self.partial = None,
             }
         }
-        if self.partial.as_ref().is_some_and(|(length, bytes)| bytes.len() >= *length)
-            && let Some((length, mut bytes)) = self.partial.take()
-        {
+        let is_complete = |partial: &mut PartialMessage| partial.bytes.len() >= partial.length;
+        if let Some(PartialMessage { length, mut bytes }) = self.partial.take_if(is_complete) {
             bytes.truncate(length);
             self.queues.messages.push_back(bytes);
         }
@@ -269,15 +279,15 @@ impl Station {
 
     /// Sends waiting frames while fewer than `k` are without an acknowledgement.
     fn fill_window(&mut self, now: Instant) {
-        while self.is_started && self.unacknowledged.len() < usize::from(self.window.k) {
+        while self.is_started && self.sent_at.len() < usize::from(self.window.k) {
             let Some(asdu) = self.waiting.pop_front() else { break };
             let [send, receive] = [self.send << 1, self.receive << 1].map(u16::to_le_bytes);
             let length = asdu.len() as u8 + 4;
             self.queues.output.extend([START, length, send[0], send[1], receive[0], receive[1]]);
             self.queues.output.extend(asdu);
             self.send = (self.send + 1) % 0x8000;
-            self.owed = 0;
-            self.unacknowledged.push_back(now);
+            self.unacknowledged_received = 0;
+            self.sent_at.push_back(now);
         }
     }
 
@@ -285,7 +295,7 @@ impl Station {
     fn acknowledge(&mut self) {
         let [low, high] = (self.receive << 1).to_le_bytes();
         self.queues.output.extend([START, LENGTH_MIN, 1, 0, low, high]);
-        self.owed = 0;
+        self.unacknowledged_received = 0;
     }
 
     fn write_unnumbered(&mut self, control: u8) {
@@ -321,11 +331,10 @@ impl Endpoint for Station {
 
     fn handle_time(&mut self, now: Instant) -> Result<(), EndpointError> {
         let overdue = |since: Option<&Instant>| since.is_some_and(|&since| now >= since + T1);
-        if overdue(self.unacknowledged.front()) || overdue(self.unconfirmed_since.as_ref()) {
-            let within_s = T1.as_nanos() / 1_000_000_000;
-            return Err(EndpointError::Timeout { protocol: NAME, timer: "t1", within_s });
+        if overdue(self.sent_at.front()) || overdue(self.unconfirmed_since.as_ref()) {
+            return Err(EndpointError::Timeout { protocol: NAME, timer: "t1", within: T1 });
         }
-        if self.owed > 0 && now >= self.owed_since + T2 {
+        if self.unacknowledged_received > 0 && now >= self.first_unacknowledged_at + T2 {
             self.acknowledge();
         }
         if self.unconfirmed_since.is_none() && now >= self.last_received + T3 {

@@ -202,8 +202,8 @@ impl Endpoint for Client {
 
     fn handle_time(&mut self, now: Instant) -> Result<(), EndpointError> {
         if self.pinged.is_some_and(|at| now >= at + self.settings.keep_alive) {
-            let within_s = self.settings.keep_alive.as_secs_f64().ceil() as u64;
-            return Err(EndpointError::Timeout { protocol: NAME, timer: "keep alive", within_s });
+            let within = self.settings.keep_alive;
+            return Err(EndpointError::Timeout { protocol: NAME, timer: "keep alive", within });
         }
         // The broker expects a packet within the interval (section 3.1.2.10). A client that only
         // publishes at most once receives nothing and would not notice that the broker is gone: it
