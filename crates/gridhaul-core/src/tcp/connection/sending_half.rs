@@ -26,7 +26,7 @@ pub(super) struct IdleSender {
     next: u64,
     peer_window: u32,
     peer_window_max: u32,
-    window_from: u32,
+    window_update_seq: u32,
 }
 
 impl SendingHalf {
@@ -52,9 +52,10 @@ impl SendingHalf {
             && sender.next() == sender.una()
             && sender.has_no_data()
         {
-            let (peer_window, peer_window_max, window_from) = sender.offer();
+            let (peer_window, peer_window_max, window_update_seq) = sender.offer();
             let next = sender.next();
-            *self = Self::Idle(IdleSender { next, peer_window, peer_window_max, window_from });
+            *self =
+                Self::Idle(IdleSender { next, peer_window, peer_window_max, window_update_seq });
         }
     }
 
@@ -233,9 +234,9 @@ impl IdleSender {
         if segment.ack != isn.wrapping_add(self.next as u32) {
             return expand(segment.ack, isn, self.next).is_none_or(|ack| ack <= self.next);
         }
-        let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
+        let newer = segment.seq.wrapping_sub(self.window_update_seq).cast_signed() >= 0;
         if newer {
-            self.window_from = segment.seq;
+            self.window_update_seq = segment.seq;
             self.peer_window = segment.window;
             self.peer_window_max = self.peer_window_max.max(segment.window);
         }
@@ -247,7 +248,7 @@ impl IdleSender {
         if self.next == 0 {
             return sender;
         }
-        sender.skip_handshake(self.peer_window, self.window_from);
+        sender.skip_handshake(self.peer_window, self.window_update_seq);
         sender.note_largest_window(self.peer_window_max);
         sender
     }

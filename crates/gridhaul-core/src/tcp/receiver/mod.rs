@@ -113,39 +113,61 @@ impl Receiver {
     ) -> bool {
         let fin = flags.has(Flags::FIN);
         if end <= self.next || self.finished {
-            // RFC 9293, 3.10.7.4: an old segment is acknowledged at once. Data after FIN is
-            // ignored: "Ignore the segment text."
-            self.finished |= fin;
-            if self.is_withheld(end) {
-                // The confirmation is followed by an acknowledgement.
-                return false;
-            }
-            self.note_duplicate(start..end.min(self.next), params);
-            let last = end == self.next && !self.has_gap();
-            if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
-                self.delay_ack_of_duplicate(now, params);
-                return false;
-            }
-            self.ack_now = true;
-            if params.policy.adaptive_delayed_ack {
-                self.interactive = false;
-                self.enter_quick_ack_mode(params);
-                self.use_quick_ack();
-            }
+            self.handle_old(now, start, end, fin, params);
             return false;
         }
         if start > self.next {
-            // RFC 5681, section 4.2: out of order data is acknowledged at once.
-            let out_of_order = self.out_of_order.get_or_insert_with(ReassemblyQueue::new);
-            let duplicate = out_of_order.overlap(start, end);
-            out_of_order.insert(start, end, fin);
-            self.note_duplicate(duplicate, params);
-            self.acknowledge_gap();
-            if params.policy.adaptive_delayed_ack {
-                self.use_quick_ack();
-            }
+            self.handle_out_of_order(start, end, fin, params);
             return false;
         }
+        self.handle_in_order(now, start, end, flags, params);
+        true
+    }
+
+    /// A segment without new data. RFC 9293, 3.10.7.4: it is acknowledged at once. Data after FIN
+    /// is ignored: "Ignore the segment text."
+    fn handle_old(&mut self, now: Instant, start: u64, end: u64, fin: bool, params: &StackParams) {
+        self.finished |= fin;
+        if self.is_withheld(end) {
+            // The confirmation is followed by an acknowledgement.
+            return;
+        }
+        self.note_duplicate(start..end.min(self.next), params);
+        let last = end == self.next && !self.has_gap();
+        if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
+            self.delay_ack_of_duplicate(now, params);
+            return;
+        }
+        self.ack_now = true;
+        if params.policy.adaptive_delayed_ack {
+            self.interactive = false;
+            self.enter_quick_ack_mode(params);
+            self.use_quick_ack();
+        }
+    }
+
+    /// A segment beyond a gap. RFC 5681, section 4.2: it is acknowledged at once.
+    fn handle_out_of_order(&mut self, start: u64, end: u64, fin: bool, params: &StackParams) {
+        let out_of_order = self.out_of_order.get_or_insert_with(ReassemblyQueue::new);
+        let duplicate = out_of_order.overlap(start, end);
+        out_of_order.insert(start, end, fin);
+        self.note_duplicate(duplicate, params);
+        self.acknowledge_gap();
+        if params.policy.adaptive_delayed_ack {
+            self.use_quick_ack();
+        }
+    }
+
+    /// A segment with the next byte expected.
+    fn handle_in_order(
+        &mut self,
+        now: Instant,
+        start: u64,
+        end: u64,
+        flags: Flags,
+        params: &StackParams,
+    ) {
+        let fin = flags.has(Flags::FIN);
         if start < self.next {
             self.note_duplicate(start..self.next, params);
         }
@@ -164,13 +186,12 @@ impl Receiver {
         // that the application closes as well, and that this FIN carries the acknowledgement.
         let is_answered = fin && params.policy.adaptive_delayed_ack;
         if is_answered && self.expect_answer_to_fin(now, self.next - before - 1, filled, params) {
-            return true;
+            return;
         }
         let is_read = self.note_push(flags, params);
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
         let at_once = filled || is_read || fin && !is_answered;
         self.schedule_ack(now, at_once, params);
-        true
     }
 
     /// FIN has arrived in order, with `payload` bytes. Linux enters pingpong mode (`tcp_fin`),

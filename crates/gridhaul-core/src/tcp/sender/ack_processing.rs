@@ -104,12 +104,14 @@ impl Sender {
         true
     }
 
-    /// RFC 9293, 3.10.7.4: the window of the newest segment by SND.WL1 and SND.WL2.
+    /// Updates the send window (RFC 9293, 3.10.7.4). SND.UNA takes the place of SND.WL2, and an
+    /// acknowledgement of new data updates the window also if its sequence number is older than
+    /// SND.WL1, as in Linux (`tcp_may_update_window`).
     #[inline]
     pub(super) fn update_window(&mut self, ack: u64, segment: &Segment) {
-        let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
+        let newer = segment.seq.wrapping_sub(self.window_update_seq).cast_signed() >= 0;
         if ack >= self.una && (newer || ack > self.una) {
-            self.window_from = segment.seq;
+            self.window_update_seq = segment.seq;
             self.peer_window = segment.window;
             self.peer_window_max = self.peer_window_max.max(segment.window);
         }

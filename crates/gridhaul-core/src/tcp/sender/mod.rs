@@ -76,7 +76,7 @@ pub struct Sender {
     peer_window: u32,
     peer_window_max: u32,
     /// Sequence number of the segment that updated the window (RFC 9293: SND.WL1).
-    window_from: u32,
+    window_update_seq: u32,
     /// Position after the last byte that the application has written.
     written: u64,
     /// Congestion window plus the inflation by loss recovery, cached because it is read often.
@@ -104,8 +104,8 @@ pub struct Sender {
     last_sent: Instant,
     window_probe: retransmission_timer::WindowProbe,
     /// Low half of the end of the segment that is being timed, and its send time, where one segment
-    /// at a time is timed; [`Instant::NEVER`] while none is. With RACK-TLP, where every segment is
-    /// timed: low half of the position that was sent next at the time of the tail loss probe.
+    /// at a time is timed; [`Instant::NEVER`] while none is. With tail loss probes, where every
+    /// segment is timed: TLP.end_seq.
     timed_end: u32,
     timed_at: Instant,
     queue: RetransmissionQueue,
@@ -157,7 +157,7 @@ impl Sender {
             next: 0,
             peer_window: params.mss,
             peer_window_max: 0,
-            window_from: 0,
+            window_update_seq: 0,
             written: 1,
             window: congestion.cwnd(),
             duplicates: 0,
@@ -215,7 +215,7 @@ impl Sender {
     pub(crate) fn set_window(&mut self, window: u32, from: u32) {
         self.peer_window = window;
         self.peer_window_max = window;
-        self.window_from = from;
+        self.window_update_seq = from;
     }
 
     /// Data may be sent before SYN is acknowledged (RFC 7413, section 4.2.2).
@@ -226,7 +226,7 @@ impl Sender {
     /// The last window that the peer has offered, the largest one, and the sequence number of the
     /// segment that offered the last one.
     pub(crate) const fn offer(&self) -> (u32, u32, u32) {
-        (self.peer_window, self.peer_window_max, self.window_from)
+        (self.peer_window, self.peer_window_max, self.window_update_seq)
     }
 
     /// Notes a window that the peer has offered earlier.

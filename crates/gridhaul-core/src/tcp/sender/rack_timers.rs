@@ -191,16 +191,28 @@ impl Sender {
             self.tail_loss_probe = TailLossProbe::Retransmission;
             range
         };
-        self.timed_end = self.next as u32;
+        self.set_tlp_end_seq();
         self.set_timer(now, now + self.rtt.rto(params), params);
         self.timer_purpose = TimerPurpose::Retransmission;
         Some(range)
     }
 
+    /// Low half of TLP.end_seq (section 7.2): the position that was sent next at the time of the
+    /// probe.
+    fn tlp_end_seq(&self) -> u32 {
+        self.timed_end
+    }
+
+    /// Stores TLP.end_seq in the place of the end of a timed segment: with probes, every segment is
+    /// timed, and this place is free.
+    fn set_tlp_end_seq(&mut self) {
+        self.timed_end = self.next as u32;
+    }
+
     /// Section 7.4: whether a retransmitted tail loss probe has repaired a loss that was not
     /// detected otherwise: an acknowledgement goes beyond it.
     pub(super) fn probe_repaired_loss(&mut self, ack: u64) -> bool {
-        let beyond = (ack as u32).wrapping_sub(self.timed_end).cast_signed();
+        let beyond = (ack as u32).wrapping_sub(self.tlp_end_seq()).cast_signed();
         if !self.awaits_probe_ack() || beyond < 0 {
             return false;
         }
@@ -214,7 +226,8 @@ impl Sender {
 
     /// Whether the retransmission of a tail loss probe that is unacknowledged ends here.
     pub(super) fn is_probe_end(&self, position: u64) -> bool {
-        self.tail_loss_probe == TailLossProbe::Retransmission && position as u32 == self.timed_end
+        self.tail_loss_probe == TailLossProbe::Retransmission
+            && position as u32 == self.tlp_end_seq()
     }
 
     /// Section 7.4.2: an acknowledgement without new information answers a spurious probe.
