@@ -1,14 +1,15 @@
 //! An agent: listens, authenticates controllers, and runs one receiver at a time.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time;
 
 use gridhaul_linux::request_realtime_priority;
-use gridhaul_protocols::control_channel::{Action, Session};
+use gridhaul_protocols::control_channel::{Action, ReceiverSpec, Session};
+use gridhaul_scenario::units::Instant;
 use rustls::ServerConfig;
 use socket2::SockRef;
 use thiserror::Error;
@@ -152,69 +153,30 @@ impl Agent {
     fn serve(
         &self,
         socket: TcpStream,
-        mut session: Session,
+        session: Session,
         stop: &AtomicBool,
         log: &dyn Fn(&str),
     ) -> io::Result<()> {
-        let local = plain_ip(socket.local_addr()?);
-        let mut channel = Channel::server(socket, &self.tls)?;
-        let clock = self.clock.clock;
-        // Both are dropped in this order: the receiver ends before the agent is free again.
-        let mut slot = None;
-        let mut receiver = None;
-        let (mut buffer, mut output) = (vec![0; READ], Vec::new());
-        while !session.is_over() {
+        let mut connection = AgentConnection::new(self, socket, session, log)?;
+        let mut buffer = vec![0; READ];
+        while !connection.session.is_over() {
             if stop.load(Ordering::Relaxed) {
-                session.fail("the agent was ended on its machine".into());
+                connection.session.fail("the agent was ended on its machine".into());
                 break;
             }
-            send(&mut channel, &mut session, &mut output)?;
-            let read = channel.read(CHECK, &mut buffer)?;
+            connection.send()?;
+            let read = connection.channel.read(CHECK, &mut buffer)?;
             let received = self.clock.read();
             if let Some(length) = read {
-                session.handle_input(&buffer[..length], clock.now());
+                connection.session.handle_input(&buffer[..length], connection.now());
             }
-            session.handle_time(clock.now());
-            while let Some(action) = session.poll_action() {
-                match action {
-                    Action::Authenticate(token) => {
-                        let result = self.authenticate(&token, &mut slot);
-                        log(result
-                            .as_ref()
-                            .map_or_else(|reason| reason.as_str(), |()| "connected"));
-                        session.handle_authenticated(result, clock.now());
-                    }
-                    Action::Start(spec) => {
-                        let device = self.device.as_deref();
-                        let started = Receiver::start(&spec, local, device, clock, receiver.take());
-                        let started = started.map(|(started, reply)| {
-                            receiver = Some(started);
-                            // Answers are sent without waiting for programs of this machine.
-                            request_realtime_priority();
-                            reply
-                        });
-                        session.handle_started(started, clock.now());
-                    }
-                    Action::Exchange(number) => {
-                        session.handle_times(number, received, self.clock.read());
-                        // The answer leaves before the report is made.
-                        send(&mut channel, &mut session, &mut output)?;
-                        let report =
-                            receiver.as_ref().map(|receiver| receiver.report(number, &self.clock));
-                        match report {
-                            Some(Ok(report)) => session.handle_report(report),
-                            Some(Err(reason)) => session.fail(reason),
-                            None => session.fail("there is no receiver".into()),
-                        }
-                    }
-                }
+            connection.session.handle_time(connection.now());
+            while let Some(action) = connection.session.poll_action() {
+                connection.perform(action, received)?;
             }
         }
-        send(&mut channel, &mut session, &mut output)?;
-        // The controller takes the end of the channel as the end of its run: the agent is free
-        // then.
-        drop((receiver, slot));
-        channel.close();
+        connection.send()?;
+        connection.close();
         log("disconnected");
         Ok(())
     }
@@ -244,9 +206,93 @@ impl Drop for Slot<'_> {
     }
 }
 
-fn send(channel: &mut Channel, session: &mut Session, output: &mut Vec<u8>) -> io::Result<()> {
-    session.poll_output(output);
-    let sent = channel.write(output);
-    output.clear();
-    sent
+/// A connection of a controller. Fields are dropped in this order: the receiver ends before the
+/// agent is free again, and the controller takes the end of the channel as the end of its run: the
+/// agent is free then.
+struct AgentConnection<'a> {
+    receiver: Option<Receiver>,
+    slot: Option<Slot<'a>>,
+    channel: Channel,
+    session: Session,
+    /// Bytes of the session for the channel.
+    output: Vec<u8>,
+    agent: &'a Agent,
+    /// Address of this machine, at which the controller has found it.
+    local: IpAddr,
+    log: &'a dyn Fn(&str),
+}
+
+impl<'a> AgentConnection<'a> {
+    fn new(
+        agent: &'a Agent,
+        socket: TcpStream,
+        session: Session,
+        log: &'a dyn Fn(&str),
+    ) -> io::Result<Self> {
+        let local = plain_ip(socket.local_addr()?);
+        let channel = Channel::server(socket, &agent.tls)?;
+        let (receiver, slot, output) = (None, None, Vec::new());
+        Ok(Self { receiver, slot, channel, session, output, agent, local, log })
+    }
+
+    fn now(&self) -> Instant {
+        self.agent.clock.clock.now()
+    }
+
+    /// Performs an action of the session. `received` is the time of the bytes that requested it, on
+    /// the clock of the agent.
+    fn perform(&mut self, action: Action, received: i64) -> io::Result<()> {
+        match action {
+            Action::Authenticate(token) => self.authenticate(&token),
+            Action::Start(spec) => self.start(&spec),
+            Action::Exchange(number) => self.exchange(number, received)?,
+        }
+        Ok(())
+    }
+
+    fn authenticate(&mut self, token: &str) {
+        let result = self.agent.authenticate(token, &mut self.slot);
+        (self.log)(result.as_ref().map_or_else(|reason| reason.as_str(), |()| "connected"));
+        self.session.handle_authenticated(result, self.now());
+    }
+
+    /// Starts a receiver in the place of an earlier one.
+    fn start(&mut self, spec: &ReceiverSpec) {
+        let (device, clock) = (self.agent.device.as_deref(), self.agent.clock.clock);
+        let started = Receiver::start(spec, self.local, device, clock, self.receiver.take());
+        let started = started.map(|(receiver, reply)| {
+            self.receiver = Some(receiver);
+            // Answers are sent without waiting for programs of this machine.
+            request_realtime_priority();
+            reply
+        });
+        self.session.handle_started(started, self.now());
+    }
+
+    /// Answers with the times of the request and of the answer, and then with a report.
+    fn exchange(&mut self, number: u64, received: i64) -> io::Result<()> {
+        let clock = &self.agent.clock;
+        self.session.handle_times(number, received, clock.read());
+        // The answer leaves before the report is made.
+        self.send()?;
+        match self.receiver.as_ref().map(|receiver| receiver.report(number, clock)) {
+            Some(Ok(report)) => self.session.handle_report(report),
+            Some(Err(reason)) => self.session.fail(reason),
+            None => self.session.fail("there is no receiver".into()),
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        self.session.poll_output(&mut self.output);
+        let sent = self.channel.write(&self.output);
+        self.output.clear();
+        sent
+    }
+
+    /// Ends the run, and then the channel.
+    fn close(mut self) {
+        drop((self.receiver.take(), self.slot.take()));
+        self.channel.close();
+    }
 }
