@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_by_hand() {
+    fn the_window_grows_by_the_equations_of_the_rfc() {
         // From 100 segments: 70, and K = (30 / 0.4)^(1/3) = 4.217 s.
         let state = State { at_loss: 100.0, converges: false };
         let growth = Growth::after(state, 0.1, 1000.0);

@@ -203,8 +203,8 @@ impl SeriesInfo {
             doc: "A message that did not arrive: a datagram that was lost, a message that its \
                   application gave up, or a message over TCP that had not arrived completely at \
                   the end of the run; a subscription includes those that did not reach its broker. \
-                  Datagrams in transit at the end of the run have no row. At most the first million messages of a run; \
-                  recorded by the simulator only.",
+                  Datagrams in transit at the end of the run have no row. At most the first \
+                  million messages of a run; recorded by the simulator only.",
             columns: &[
                 ColumnInfo::new("time_s", "double", "s", "Time at which the message was due."),
                 FLOW,
@@ -212,9 +212,9 @@ impl SeriesInfo {
                     "lost_s",
                     "double",
                     "s",
-                    "Time since the start of the run at which the datagram was lost, or the message \
-                     given up or lost with its connection (MQTT with QoS 0); null for other \
-                     messages over TCP.",
+                    "Time since the start of the run at which the datagram was lost, or the \
+                     message given up or lost with its connection (MQTT with QoS 0); null for \
+                     other messages over TCP.",
                 ),
                 ColumnInfo::new(
                     "reason",
@@ -226,8 +226,8 @@ impl SeriesInfo {
                      `connection_failed`: the connection of the message did not open; \
                      `connection_closed`: the connection was closed or reset before the message \
                      arrived; `given_up`: by the sender after all retransmissions of the message \
-                     (`coap`, `acknowledgement` and MQTT); `unfinished`: not sent, in transit or in the buffer of an \
-                     aggregator at the end of the run.",
+                     (`coap`, `acknowledgement` and MQTT); `unfinished`: not sent, in transit or \
+                     in the buffer of an aggregator at the end of the run.",
                 ),
             ],
         },
