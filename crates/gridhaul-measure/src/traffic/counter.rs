@@ -1,6 +1,7 @@
 //! Packets and bytes by layer, as protocol hierarchy statistics attribute them: each byte to the
 //! layer of its header.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 
@@ -51,6 +52,18 @@ pub struct Traffic {
     pub transport: u64,
     /// Bytes after the TCP header, or after the EtherType of Sampled Values: protocol and payload.
     pub application: u64,
+    /// Packets of TCP whose payload was captured before. They are counted nowhere else: the network
+    /// loses nothing, and only a loaded machine retransmits, because an acknowledgement is late.
+    #[serde(default)]
+    pub retransmissions: u64,
+}
+
+/// Counts the packets of a selection.
+#[derive(Debug)]
+pub(super) struct Counter {
+    selection: Selection,
+    /// The end of the payload that was captured, as a sequence number, by source and destination.
+    captured: HashMap<[SocketAddr; 2], u32>,
 }
 
 /// The packets of a run, before, during and after its messages.
@@ -82,6 +95,7 @@ impl AddAssign for Traffic {
         self.ip += other.ip;
         self.transport += other.transport;
         self.application += other.application;
+        self.retransmissions += other.retransmissions;
     }
 }
 
@@ -106,14 +120,17 @@ impl Phases {
     }
 }
 
-impl Selection {
+impl Counter {
+    pub(super) fn new(selection: Selection) -> Self {
+        Self { selection, captured: HashMap::new() }
+    }
+
     /// The layers of a captured packet; `None` for one that is not counted. `has_tag` if the kernel
     /// has removed a VLAN tag from the frame.
-    #[must_use]
-    pub fn count(self, packet: &CapturedPacket<'_>, has_tag: bool) -> Option<Traffic> {
-        match (self, packet.ether_type) {
-            (Self::Connections(address), IPV4 | IPV6) => segment(address, packet.bytes),
-            (Self::SampledValues, SAMPLED_VALUES) => Some(Traffic {
+    pub(super) fn count(&mut self, packet: &CapturedPacket<'_>, has_tag: bool) -> Option<Traffic> {
+        match (self.selection, packet.ether_type) {
+            (Selection::Connections(address), IPV4 | IPV6) => self.segment(address, packet.bytes),
+            (Selection::SampledValues, SAMPLED_VALUES) => Some(Traffic {
                 packets: 1,
                 ethernet: ETHERNET,
                 vlan: if has_tag { VLAN } else { 0 },
@@ -123,31 +140,51 @@ impl Selection {
             _ => None,
         }
     }
-}
 
-/// The layers of a TCP segment with this address at one of its ends.
-fn segment(address: SocketAddr, bytes: &[u8]) -> Option<Traffic> {
-    let ip = IpPacket::parse(bytes).ok()?;
-    let Ok(Transport::Tcp(tcp)) = ip.transport() else { return None };
-    let header = tcp.header().ok()?;
-    let [source, destination] = match ip.addresses() {
-        Addresses::V4 { source, destination } => [source.into(), destination.into()],
-        Addresses::V6 { source, destination } => [source.into(), destination.into()],
-    };
-    let ends = [(source, header.source_port), (destination, header.destination_port)];
-    ends.iter().any(|(ip, port)| SocketAddr::new(*ip, *port) == address).then_some(())?;
-    let (payload, all) = (tcp.payload().len(), tcp.header_len() + tcp.payload().len());
-    let changes = [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| header.flags.has(*flag));
-    Some(Traffic {
-        packets: 1,
-        acknowledgements: u64::from(payload == 0 && !changes),
-        connection_packets: u64::from(changes),
-        ethernet: ETHERNET,
-        vlan: 0,
-        ip: (bytes.len() - all) as u64,
-        transport: tcp.header_len() as u64,
-        application: payload as u64,
-    })
+    /// The layers of a TCP segment with this address at one of its ends.
+    fn segment(&mut self, address: SocketAddr, bytes: &[u8]) -> Option<Traffic> {
+        let ip = IpPacket::parse(bytes).ok()?;
+        let Ok(Transport::Tcp(tcp)) = ip.transport() else { return None };
+        let header = tcp.header().ok()?;
+        let [source, destination] = match ip.addresses() {
+            Addresses::V4 { source, destination } => [source.into(), destination.into()],
+            Addresses::V6 { source, destination } => [source.into(), destination.into()],
+        };
+        let ends = [
+            SocketAddr::new(source, header.source_port),
+            SocketAddr::new(destination, header.destination_port),
+        ];
+        ends.contains(&address).then_some(())?;
+        let (payload, all) = (tcp.payload().len(), tcp.header_len() + tcp.payload().len());
+        let has = |flag: Flags| header.flags.has(flag);
+        let changes = [Flags::SYN, Flags::FIN, Flags::RST].into_iter().any(has);
+        if has(Flags::SYN) {
+            self.captured.remove(&ends);
+        } else if payload > 0 && self.is_retransmission(ends, header.seq, payload as u32) {
+            return Some(Traffic { retransmissions: 1, ..Traffic::default() });
+        }
+        Some(Traffic {
+            packets: 1,
+            acknowledgements: u64::from(payload == 0 && !changes),
+            connection_packets: u64::from(changes),
+            ethernet: ETHERNET,
+            ip: (bytes.len() - all) as u64,
+            transport: tcp.header_len() as u64,
+            application: payload as u64,
+            ..Traffic::default()
+        })
+    }
+
+    /// Whether the payload was captured before, by serial number arithmetic (RFC 1982).
+    fn is_retransmission(&mut self, ends: [SocketAddr; 2], start: u32, payload: u32) -> bool {
+        let end = start.wrapping_add(payload);
+        let captured = self.captured.entry(ends).or_insert(start);
+        let is_new = end.wrapping_sub(*captured).cast_signed() > 0;
+        if is_new {
+            *captured = end;
+        }
+        !is_new
+    }
 }
 
 #[cfg(test)]
@@ -174,8 +211,31 @@ mod tests {
     }
 
     fn counted(bytes: &[u8], ether_type: u16, selection: Selection) -> Option<Traffic> {
+        count(&mut Counter::new(selection), bytes, ether_type)
+    }
+
+    fn count(counter: &mut Counter, bytes: &[u8], ether_type: u16) -> Option<Traffic> {
         let packet = CapturedPacket { at: Instant::ZERO, outgoing: false, ether_type, bytes };
-        selection.count(&packet, true)
+        counter.count(&packet, true)
+    }
+
+    #[test]
+    fn retransmissions_are_counted_apart() {
+        let mut counter = Counter::new(Selection::Connections(BROKER.into()));
+        let mut counted = |bytes: &[u8]| {
+            let found = count(&mut counter, bytes, IPV4).unwrap();
+            (found.packets, found.application, found.retransmissions)
+        };
+        // A keep-alive repeats a sequence number without payload. A segment with more data than was
+        // captured is new.
+        let (first, longer) = (packet(0x18, 100), packet(0x18, 150));
+        assert_eq!(counted(&first), (1, 100, 0));
+        assert_eq!(counted(&first), (0, 0, 1));
+        assert_eq!(counted(&packet(0x10, 0)), (1, 0, 0));
+        assert_eq!(counted(&longer), (1, 150, 0));
+        // Another connection with the same ports.
+        assert_eq!(counted(&packet(0x12, 0)), (1, 0, 0));
+        assert_eq!(counted(&first), (1, 100, 0));
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::method::sleep_until;
 use crate::place::{Sites, StopOnDrop};
 use crate::protocol::{Connected, Protocol, ProtocolError, Publisher, Received, Subscriber};
 
+use self::counter::Counter;
+
 pub use counter::{Phases, Selection, Traffic};
 
 /// Kernel memory for the packets that are waiting.
@@ -178,7 +180,7 @@ fn rest(sites: &Sites<'_>, length: Duration) {
 /// The packets at the end of the publisher.
 struct Capture {
     socket: PacketSocket,
-    selection: Selection,
+    counter: Counter,
     times: SystemTime,
     batch: FrameBatch,
     /// Packets of the selection, with their times.
@@ -190,7 +192,7 @@ impl Capture {
     fn new(socket: PacketSocket, selection: Selection, sites: &Sites<'_>) -> Self {
         Self {
             socket,
-            selection,
+            counter: Counter::new(selection),
             times: SystemTime::new(sites.clock),
             batch: FrameBatch::new(BATCH, PACKET_MAX),
             packets: Vec::new(),
@@ -213,7 +215,7 @@ impl Capture {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        let Self { socket, selection, times, batch, packets, unusable } = self;
+        let Self { socket, counter, times, batch, packets, unusable } = self;
         while socket.receive(batch)? > 0 {
             for frame in batch.frames() {
                 let Some(received_at) = frame.received_at.filter(|_| !frame.truncated) else {
@@ -223,9 +225,8 @@ impl Capture {
                 let at = times.instant(received_at);
                 let (outgoing, ether_type) = (frame.outgoing, frame.ether_type);
                 let packet = CapturedPacket { at, outgoing, ether_type, bytes: frame.bytes };
-                packets.extend(
-                    selection.count(&packet, frame.vlan.is_some()).map(|counted| (at, counted)),
-                );
+                let counted = counter.count(&packet, frame.vlan.is_some());
+                packets.extend(counted.map(|counted| (at, counted)));
             }
         }
         Ok(())
