@@ -96,6 +96,24 @@ fn profile_and_algorithm() -> impl Strategy<Value = (&'static str, CongestionCon
     (prop::sample::select(&PROFILES[..]), prop::sample::select(CongestionControlAlgorithm::ALL))
 }
 
+/// Late acknowledgements after a timeout sack segments that ns-2 retransmits regardless: they are
+/// sacked and lost at once.
+#[test]
+fn segments_that_are_sacked_and_lost_at_once_are_not_counted_twice() {
+    let impairments = "server any 7-10 delayed 160 ms\nserver any 25-26 delayed 226 ms\n\
+        server any 29-30 delayed 174 ms";
+    let schedule = Schedule {
+        rate_kbit: 208,
+        delay_ms: 1,
+        queue: 7,
+        window: 14,
+        impairments: impairments.to_owned(),
+    };
+    let observation = run("ns2", CongestionControlAlgorithm::Sack, &schedule);
+    assert_eq!(observation.violations, Vec::<String>::new());
+    assert_eq!(number(&observation, "bytes_from_client"), SEGMENTS * MSS);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None,
         ..ProptestConfig::default() })]

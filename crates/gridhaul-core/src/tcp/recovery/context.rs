@@ -122,7 +122,9 @@ impl LossRecoveryContext<'_> {
 
     /// Estimate of the data in the network.
     pub(crate) fn in_flight(&self) -> u64 {
-        (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
+        // As in `Sender::in_flight`: a segment may be sacked and lost at once.
+        let elsewhere = self.queue.sacked_bytes() + self.queue.lost_bytes();
+        (self.next - self.una).saturating_sub(elsewhere)
     }
 
     /// Retransmits the first unacknowledged segment at once.

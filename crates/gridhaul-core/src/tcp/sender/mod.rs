@@ -331,7 +331,10 @@ impl Sender {
         {
             return pipe;
         }
-        (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
+        // After a timeout in ns-2, a segment may be sacked and lost at once (`LossMark::Keep`): the
+        // counts then exceed what is outstanding.
+        let elsewhere = self.queue.sacked_bytes() + self.queue.lost_bytes();
+        (self.next - self.una).saturating_sub(elsewhere)
     }
 
     /// Time of the next expiry of a timer or of the next poll.
