@@ -30,6 +30,10 @@
 
 use super::Connection;
 use super::demand::Demand;
+use crate::root_finding::{Evaluation, falling_root};
+
+/// Error of a window, relative to the largest.
+const PRECISION: f64 = 1e-12;
 
 /// The buffer of a proxy that terminates connections, in segments of the upstream hop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,10 +111,12 @@ fn window_at(split_connection: &Demand<'_>, rate: f64) -> f64 {
         let connection = Connection { window, ..split_connection.connection };
         split_connection.law.rate(&connection) * (1.0 - connection.loss)
     };
-    let (mut low, mut high) = (0.0, split_connection.connection.window);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if arriving(middle) < rate { low = middle } else { high = middle }
+    let largest = split_connection.connection.window;
+    let missing = |window: f64| rate - arriving(window);
+    let high = Evaluation { at: largest, value: missing(largest) };
+    if high.value >= 0.0 {
+        return largest;
     }
-    high
+    let low = Evaluation { at: 0.0, value: rate };
+    falling_root(missing, low, high, PRECISION * largest).at
 }

@@ -9,10 +9,12 @@
 use super::cubic::{BETA, C, friendly_window, window_of_cubic_region};
 
 /// Windows at which a loss occurs that are distinguished; between them, interpolation is linear.
-const WINDOWS: usize = 64;
+/// More of them, and more lengths of a cycle, change the rate by less than 2 %; a chain of proxies
+/// needs thousands of rates.
+const WINDOWS: usize = 16;
 /// Lengths of a cycle that are distinguished: the means of equally probable parts of the
 /// exponential distribution.
-const LENGTHS: usize = 64;
+const LENGTHS: usize = 16;
 /// Means over the cycles do not change by more than this share from one cycle to the next at the
 /// end.
 const PRECISION: f64 = 1e-6;
