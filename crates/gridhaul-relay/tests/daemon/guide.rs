@@ -56,8 +56,7 @@ fn the_commands_of_the_guide_work() {
     let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     std::os::unix::fs::symlink(scenarios, folder.path().join("scenarios")).unwrap();
     let mut running: Vec<Child> = Vec::new();
-    // Blocks of bash have a redirection to a socket.
-    let lines: Vec<String> = blocks(&text.replace("```bash\n", "```sh\n"), "sh")
+    let lines: Vec<String> = blocks(&text, "sh")
         .iter()
         .flat_map(|block| block.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
