@@ -1,7 +1,7 @@
 //! Packets and bytes by layer, as protocol hierarchy statistics attribute them: each byte to the
 //! layer of its header.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 
@@ -63,7 +63,7 @@ pub struct Traffic {
 pub(super) struct Counter {
     selection: Selection,
     /// The end of the payload that was captured, as a sequence number, by source and destination.
-    captured: HashMap<[SocketAddr; 2], u32>,
+    captured: BTreeMap<[SocketAddr; 2], u32>,
 }
 
 /// The packets of a run, before, during and after its messages.
@@ -122,7 +122,7 @@ impl Phases {
 
 impl Counter {
     pub(super) fn new(selection: Selection) -> Self {
-        Self { selection, captured: HashMap::new() }
+        Self { selection, captured: BTreeMap::new() }
     }
 
     /// The layers of a captured packet; `None` for one that is not counted. `has_tag` if the kernel
