@@ -260,7 +260,7 @@ fn known(line: &str) -> bool {
         }
         ["cd" | "git", ..] => true,
         // The guide of the relay is run by crates/gridhaul-relay/tests/daemon/guide.rs.
-        ["gridhaul-relay" | "printf", ..] => true,
+        ["gridhaul-relay" | "bash", ..] => true,
         // They take minutes, or need permissions.
         ["valgrind" | "perf" | "callgrind_annotate" | "heaptrack", ..] => true,
         _ => false,
