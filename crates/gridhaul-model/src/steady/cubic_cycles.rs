@@ -76,6 +76,8 @@ const STATES: usize = 2 * WINDOWS;
 
 /// Results of a cycle that begins in a state.
 struct Cycle {
+    /// Window at the loss with which it begins.
+    at_loss: f64,
     mean_s: f64,
     mean_segments: f64,
     /// Probability of each state at its end.
@@ -86,7 +88,7 @@ impl Chain {
     fn means(&self) -> CubicCycles {
         let cycles: Vec<Cycle> = (0..STATES).map(|number| self.cycle(self.state(number))).collect();
         let mut probability = [1.0 / STATES as f64; STATES];
-        let mut means = self.weighted(&cycles, &probability);
+        let mut means = weighted(&cycles, &probability);
         loop {
             let mut next = [0.0; STATES];
             for (cycle, share) in cycles.iter().zip(probability) {
@@ -96,21 +98,10 @@ impl Chain {
             }
             probability = next;
             let before = means;
-            means = self.weighted(&cycles, &probability);
+            means = weighted(&cycles, &probability);
             if (means.at_loss - before.at_loss).abs() <= PRECISION * means.at_loss {
                 return means;
             }
-        }
-    }
-
-    fn weighted(&self, cycles: &[Cycle], probability: &[f64; STATES]) -> CubicCycles {
-        let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
-            probability.iter().enumerate().map(|(number, share)| share * value(number)).sum()
-        };
-        let seconds = mean(&|number| cycles[number].mean_s);
-        CubicCycles {
-            rate: mean(&|number| cycles[number].mean_segments) / seconds,
-            at_loss: mean(&|number| self.state(number).at_loss),
         }
     }
 
@@ -123,7 +114,8 @@ impl Chain {
     /// All cycles that begin with a loss in this state.
     fn cycle(&self, state: State) -> Cycle {
         let growth = Growth::after(state, self.rtt_s, self.limit);
-        let mut cycle = Cycle { mean_s: 0.0, mean_segments: 0.0, next: [0.0; STATES] };
+        let at_loss = state.at_loss;
+        let mut cycle = Cycle { at_loss, mean_s: 0.0, mean_segments: 0.0, next: [0.0; STATES] };
         let (mut time_s, mut sent) = (0.0, 0.0);
         for length in self.lengths {
             time_s = growth.time_after(time_s, length - sent);
@@ -146,6 +138,17 @@ impl Chain {
         next[first] += (1.0 - above) / LENGTHS as f64;
         next[first + 1] += above / LENGTHS as f64;
     }
+}
+
+/// Means of cycles that have these probabilities.
+fn weighted(cycles: &[Cycle], probability: &[f64; STATES]) -> CubicCycles {
+    let (mut seconds, mut segments, mut at_loss) = (0.0, 0.0, 0.0);
+    for (cycle, share) in cycles.iter().zip(probability) {
+        seconds += share * cycle.mean_s;
+        segments += share * cycle.mean_segments;
+        at_loss += share * cycle.at_loss;
+    }
+    CubicCycles { rate: segments / seconds, at_loss }
 }
 
 /// The window after a loss: a recovery of one round trip with the reduced window, then growth.
